@@ -4,7 +4,7 @@
 //! same: in both cases there is nothing more to read. So a plain read is answered all the same. What never ends by
 //! itself (a watch), or changes something and has no answer yet, ends with the caller.
 
-use crate::{exchange::Exchange, failure::chain, proxy::Proxy, serve::Stop};
+use crate::{exchange::Exchange, failure::chain, proxy::Proxy, serve::Stop, socket::Socket};
 use hyper::{
     body::{Body, Incoming},
     server::conn::http1,
@@ -14,43 +14,27 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{
     convert::Infallible,
     future::poll_fn,
-    io,
     pin::{Pin, pin},
     sync::Arc,
     task::Poll,
     time::Duration,
 };
-use tokio::{
-    io::{Interest, Ready},
-    net::TcpStream,
-    time::sleep,
-};
+use tokio::{io::Ready, net::TcpStream};
 
 /// The longest request line and headers. A longer request gets 431.
 const LONGEST_HEAD: usize = 64 * 1024;
 /// How long the head of the next request may take to come, idle time included. It is longer than clients keep idle
 /// connections (90 s in Go and Rust), so that the client closes first and no request is lost.
 const IDLE: Duration = Duration::from_secs(120);
-/// What the kernel tells of a caller's end. On Linux it can be asked for that alone; elsewhere unread bytes are news too.
-#[cfg(target_os = "linux")]
-const NEWS: Interest = Interest::PRIORITY.add(Interest::ERROR);
-#[cfg(not(target_os = "linux"))]
-const NEWS: Interest = Interest::READABLE.add(Interest::ERROR);
-/// How long to wait while there are unread bytes.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves until the caller or a stop ends it.
 pub(crate) async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) {
-    let (stream, watched) = match twice(stream) {
-        Ok(both) => both,
-        Err(error) => return tracing::warn!("cannot serve a connection: {error}"),
-    };
-    let exchange = Exchange::default();
+    let socket = Socket::new(stream);
+    let exchange = Exchange::new(proxy.upstream.clone());
     let handle = service_fn(|request: http::Request<Incoming>| {
         // At once: the caller's end may be looked for before hyper asks for the answer.
         exchange.arrive(request.body().is_end_stream());
-        let (proxy, exchange) = (proxy.clone(), exchange.clone());
-        async move { Ok::<_, Infallible>(proxy.handle(&exchange, request).await) }
+        async { Ok::<_, Infallible>(proxy.handle(&exchange, request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -58,24 +42,31 @@ pub(crate) async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) 
         .max_header_size(LONGEST_HEAD)
         .max_buf_size(LONGEST_HEAD)
         .half_close(true)
-        .serve_connection(TokioIo::new(stream), handle)
+        .serve_connection(TokioIo::new(socket.clone()), handle)
         .with_upgrades();
     let mut connection = pin!(connection);
     let served = tokio::select! {
-        served = until_gone(connection.as_mut(), &watched, &exchange) => served,
+        served = until_gone(connection.as_mut(), &socket, &exchange) => served,
         () = stop.told() => {
             if exchange.ends_by_itself() {
                 connection.as_mut().graceful_shutdown();
                 // From here on the connection no longer delays the release of the lease.
                 drop(stop);
-                let _ = until_gone(connection, &watched, &exchange).await;
+                tokio::select! {
+                    biased;
+                    () = proxy.cut_off.cancelled() => {
+                        exchange.cut_off();
+                        let _ = until_gone(connection, &socket, &exchange).await;
+                    }
+                    _ = until_gone(connection.as_mut(), &socket, &exchange) => {}
+                }
                 // An upgrade that was granted meanwhile.
                 drop(exchange.tunnel());
             }
             return;
         }
     };
-    drop(watched);
+    drop(socket);
     // Taken in any case: what is left there would keep the socket, which keeps the exchange.
     match (served, exchange.tunnel()) {
         // The tunnel of a failed connection would wait for its caller for ever.
@@ -91,10 +82,10 @@ pub(crate) async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) 
 /// Serves until the end, or until the caller has gone and what it waits for ends with it.
 async fn until_gone(
     mut connection: Pin<&mut impl Future<Output = hyper::Result<()>>>,
-    watched: &TcpStream,
+    socket: &Socket,
     exchange: &Exchange,
 ) -> hyper::Result<()> {
-    let (mut end, mut seen) = (pin!(end(watched)), Ready::EMPTY);
+    let (mut end, mut seen) = (pin!(socket.end()), Ready::EMPTY);
     poll_fn(|cx| {
         let served = connection.as_mut().poll(cx);
         if seen.is_empty()
@@ -110,26 +101,4 @@ async fn until_gone(
         served
     })
     .await
-}
-
-/// Waits until the caller has ended its side, or reset the connection. Reads nothing.
-async fn end(watched: &TcpStream) -> Ready {
-    loop {
-        let news = watched.ready(NEWS).await.unwrap_or(Ready::ERROR);
-        if news.is_read_closed() || news.is_error() {
-            return news;
-        }
-        sleep(PAUSE).await;
-    }
-}
-
-/// The same socket twice. hyper reads the first one, so no byte is lost. The second one learns from the kernel that the
-/// caller has ended its side, even if there are bytes that hyper does not need yet, such as a second request behind a
-/// watch.
-fn twice(stream: TcpStream) -> io::Result<(TcpStream, TcpStream)> {
-    // Without this option, small answers wait for acknowledgements. A socket that refuses it works too.
-    let _ = stream.set_nodelay(true);
-    let stream = stream.into_std()?;
-    let watched = stream.try_clone()?;
-    Ok((TcpStream::from_std(stream)?, TcpStream::from_std(watched)?))
 }

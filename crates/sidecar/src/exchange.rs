@@ -1,15 +1,30 @@
 //! What a connection is doing: one request at a time.
 
-use crate::tunnel::Tunnel;
+use crate::{
+    tunnel::Tunnel,
+    upload::Upload,
+    upstream::{Streamed, Upstream},
+};
+use http::{Request, Response};
 use kube_leader_gate::request::{RequestInfo, Verb};
 use std::{
+    future::poll_fn,
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Poll,
 };
+use tower::{BoxError, Service};
 
-/// The state that all parts that serve one connection share.
-#[derive(Clone, Default)]
-pub(crate) struct Exchange(Arc<Mutex<Present>>);
+/// The state that all parts that serve one connection share. All of them run in the connection's task.
+pub(crate) struct Exchange {
+    present: Mutex<Present>,
+    /// The connection's own: a clone for each request would cost more than the gate.
+    upstream: Mutex<Upstream>,
+    is_cut_off: AtomicBool,
+}
 
 /// The present request.
 #[derive(Default)]
@@ -30,6 +45,33 @@ enum Present {
 // === impl Exchange ===
 
 impl Exchange {
+    pub(crate) fn new(upstream: Upstream) -> Self {
+        Self { present: Mutex::default(), upstream: Mutex::new(upstream), is_cut_off: AtomicBool::new(false) }
+    }
+
+    /// Sends the request on. Returns None if the sidecar stops waiting for the answer.
+    pub(crate) async fn send(
+        &self,
+        request: Request<Upload>,
+    ) -> Option<Result<Response<Streamed>, BoxError>> {
+        if let Err(error) = poll_fn(|cx| lock(&self.upstream).poll_ready(cx)).await {
+            return Some(Err(error));
+        }
+        let mut answer = lock(&self.upstream).call(request);
+        poll_fn(|cx| {
+            if self.is_cut_off.load(Ordering::Relaxed) {
+                return Poll::Ready(None);
+            }
+            answer.as_mut().poll(cx).map(Some)
+        })
+        .await
+    }
+
+    /// The next poll of the connection gives up its request.
+    pub(crate) fn cut_off(&self) {
+        self.is_cut_off.store(true, Ordering::Relaxed);
+    }
+
     /// A request has come in. Its content is not known yet.
     pub(crate) fn arrive(&self, is_whole: bool) {
         *self.present() = if is_whole { Present::Due } else { Present::Finite };
@@ -71,8 +113,12 @@ impl Exchange {
     }
 
     fn present(&self) -> MutexGuard<'_, Present> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.present)
     }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A watch, and a log that is followed. A request for an upgrade has an end: its answer.

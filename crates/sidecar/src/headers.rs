@@ -3,23 +3,8 @@
 
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method,
-    header::{
-        AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, PROXY_AUTHENTICATE,
-        PROXY_AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL, SET_COOKIE, TE, TRANSFER_ENCODING, UPGRADE,
-    },
+    header::{CONNECTION, EXPECT, SEC_WEBSOCKET_PROTOCOL, TE, TRANSFER_ENCODING, UPGRADE},
 };
-
-/// `Trailer` is none of them: hyper sends only the trailers that it names.
-const HOP_BY_HOP: [HeaderName; 8] = [
-    CONNECTION,
-    HeaderName::from_static("keep-alive"),
-    PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION,
-    HeaderName::from_static("proxy-connection"),
-    TE,
-    TRANSFER_ENCODING,
-    UPGRADE,
-];
 
 /// What the API server switches to.
 const PROTOCOLS: [&[u8]; 2] = [b"websocket", b"SPDY/3.1"];
@@ -53,72 +38,61 @@ pub(crate) fn impersonates(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name.as_str().starts_with(IMPERSONATION))
 }
 
-/// Makes the headers of a request with this method fit for the API server.
+/// Makes the headers of a request with this method fit for the API server, but for the `Host`, which is the server's own
+/// behind the gate. Returns whether the request asks for an upgrade.
 ///
 /// Removes the caller's credentials. Removes the caller's impersonation headers too if the sidecar itself
 /// `impersonates`. The sidecar's own credentials are added behind the gate.
-pub(crate) fn to_upstream(method: &Method, headers: &mut HeaderMap, impersonates: bool) {
-    let upgrade = upgrade(headers);
-    let trailers = has(headers, &TE, b"trailers");
-    strip(headers);
-    remove_credentials(headers, impersonates);
-    // The upstream's name takes its place.
-    headers.remove(HOST);
-    // The sidecar answers these itself. The length follows from the body.
-    headers.remove(EXPECT);
-    headers.remove(CONTENT_LENGTH);
-    if trailers {
-        headers.insert(TE, HeaderValue::from_static("trailers"));
+pub(crate) fn to_upstream(method: &Method, headers: &mut HeaderMap, impersonates: bool) -> bool {
+    // One look at what is there costs less than a look for each name, and most requests have none of them.
+    let due = due(headers, |name| match name {
+        // A proxy in front of the API server may read cookies. The length follows from the body.
+        "authorization" | "content-length" | "cookie" | "expect" | "sec-websocket-protocol" => true,
+        name => name.starts_with(FRONT_PROXY) || impersonates && name.starts_with(IMPERSONATION),
+    });
+    let upgrade = if due.is_empty() { None } else { upgrade(headers) };
+    let upgrades = upgrade.is_some();
+    if !due.is_empty() {
+        let trailers = has(headers, &TE, b"trailers");
+        let protocols = without_tokens(headers);
+        remove(headers, due);
+        for protocols in protocols {
+            headers.append(SEC_WEBSOCKET_PROTOCOL, protocols);
+        }
+        if trailers {
+            headers.insert(TE, HeaderValue::from_static("trailers"));
+        }
+        keep_upgrade(headers, upgrade);
     }
-    keep_upgrade(headers, upgrade);
     // After its answer to a `HEAD`, the API server goes on with a watch of custom resources, and lets the next request on
     // that connection wait for the end of the watch.
     if *method == Method::HEAD {
         headers.append(CONNECTION, HeaderValue::from_static("close"));
     }
+    upgrades
 }
 
 /// Makes the headers of an answer fit for the caller.
 pub(crate) fn to_caller(headers: &mut HeaderMap, switches: bool) {
-    let upgrade = upgrade(headers).filter(|_| switches);
-    strip(headers);
+    let upgrade = if switches { upgrade(headers) } else { None };
     // A session would belong to the sidecar, not to the caller.
-    headers.remove(SET_COOKIE);
+    remove(headers, due(headers, |name| name == "set-cookie"));
     keep_upgrade(headers, upgrade);
 }
 
-fn remove_credentials(headers: &mut HeaderMap, impersonates: bool) {
-    headers.remove(AUTHORIZATION);
-    // The API server reads none, but a proxy in front of it may.
-    headers.remove(COOKIE);
-    remove_tokens(headers);
-    let is_identity = |name: &&HeaderName| {
-        let name = name.as_str();
-        name.starts_with(FRONT_PROXY) || impersonates && name.starts_with(IMPERSONATION)
-    };
-    for name in headers.keys().filter(is_identity).cloned().collect::<Vec<_>>() {
-        headers.remove(name);
-    }
-}
-
-/// Removes each subprotocol that holds a token. The API server trims Unicode's white space around one, so every element
-/// that contains the prefix counts, in any case.
-fn remove_tokens(headers: &mut HeaderMap) {
+/// The subprotocols without those that hold a token. The API server trims Unicode's white space around one, so every
+/// element that contains the prefix counts, in any case.
+fn without_tokens(headers: &HeaderMap) -> Vec<HeaderValue> {
     let holds_token = |part: &[u8]| part.windows(TOKEN.len()).any(|part| part.eq_ignore_ascii_case(TOKEN));
-    let lines: Vec<_> = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().cloned().collect();
-    if !lines.iter().any(|line| holds_token(line.as_bytes())) {
-        return;
-    }
-    headers.remove(SEC_WEBSOCKET_PROTOCOL);
-    for line in lines {
+    let cleaned = |line: &HeaderValue| {
+        if !line.is_empty() && !holds_token(line.as_bytes()) {
+            return Some(line.clone());
+        }
         let parts = line.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
         let kept: Vec<_> = parts.filter(|part| !part.is_empty() && !holds_token(part)).collect();
-        if let Ok(line) = HeaderValue::from_bytes(&kept.join(&b", "[..]))
-            && !line.is_empty()
-        {
-            headers.append(SEC_WEBSOCKET_PROTOCOL, line);
-        }
-    }
+        HeaderValue::from_bytes(&kept.join(&b", "[..])).ok().filter(|line| !line.is_empty())
+    };
+    headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(cleaned).collect()
 }
 
 fn keep_upgrade(headers: &mut HeaderMap, upgrade: Option<HeaderValue>) {
@@ -128,11 +102,29 @@ fn keep_upgrade(headers: &mut HeaderMap, upgrade: Option<HeaderValue>) {
     }
 }
 
-/// Removes the headers of one connection, and those that `Connection` names.
-fn strip(headers: &mut HeaderMap) {
-    let named = words(headers, &CONNECTION).filter_map(|word| HeaderName::from_bytes(word).ok());
-    let named: Vec<_> = named.collect();
-    for name in named.iter().chain(&HOP_BY_HOP) {
+/// The headers of one connection, those that `Connection` names, and `others`. `Trailer` is none of them: hyper sends only
+/// the trailers that it names.
+fn due(headers: &HeaderMap, others: impl Fn(&str) -> bool) -> Vec<HeaderName> {
+    let is_due = |name: &&HeaderName| match name.as_str() {
+        "connection"
+        | "keep-alive"
+        | "proxy-authenticate"
+        | "proxy-authorization"
+        | "proxy-connection"
+        | "te"
+        | "transfer-encoding"
+        | "upgrade" => true,
+        name => others(name),
+    };
+    let mut due: Vec<_> = headers.keys().filter(is_due).cloned().collect();
+    if due.contains(&CONNECTION) {
+        due.extend(words(headers, &CONNECTION).filter_map(|word| HeaderName::from_bytes(word).ok()));
+    }
+    due
+}
+
+fn remove(headers: &mut HeaderMap, due: Vec<HeaderName>) {
+    for name in due {
         headers.remove(name);
     }
 }

@@ -3,14 +3,9 @@
 //! not see the answer, but a write is done by then, and a WebSocket (`exec`) is open. Then the browser sends the page's
 //! origin, or with a `GET` at least whether that is another one.
 
-use http::{
-    HeaderMap, HeaderValue, Uri,
-    header::{HOST, ORIGIN},
-    uri::Authority,
-};
+use http::{HeaderMap, HeaderValue, Uri};
 use std::net::IpAddr;
 
-const FETCH_SITE: &str = "sec-fetch-site";
 /// The browser's user has asked, or a page that came from here.
 const HARMLESS: [&[u8]; 2] = [b"none", b"same-origin"];
 
@@ -26,49 +21,66 @@ impl Hosts {
 
     /// Checks a request. The error is for the caller.
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), String> {
-        let mut given = headers.get_all(HOST).iter();
-        let (Some(host), None) = (given.next(), given.next()) else {
-            return Err("the request must have exactly one Host header".to_owned());
-        };
-        let host =
-            Authority::try_from(host.as_bytes()).map_err(|error| format!("the Host header: {error}"))?;
         // A request for `http://name/path` says it twice.
-        for host in [Some(&host), uri.authority()].into_iter().flatten() {
-            self.check_name("Host", host)?;
+        if let Some(host) = uri.authority() {
+            self.check_name("Host", host.as_str().as_bytes())?;
         }
-        for origin in headers.get_all(ORIGIN) {
-            let host = authority(origin).ok_or("the Origin header names no site")?;
-            self.check_name("Origin", &host)?;
+        let mut hosts = 0;
+        for (name, value) in headers {
+            match name.as_str() {
+                "host" => {
+                    self.check_name("Host", value.as_bytes())?;
+                    hosts += 1;
+                }
+                "origin" => {
+                    self.check_name("Origin", authority(value).ok_or("the Origin header names no site")?)?;
+                }
+                "sec-fetch-site" if !HARMLESS.contains(&value.as_bytes()) => {
+                    return Err(
+                        "a browser sent the request for a page of another origin (Sec-Fetch-Site)".to_owned()
+                    );
+                }
+                _ => {}
+            }
         }
-        if headers.get_all(FETCH_SITE).iter().all(|site| HARMLESS.contains(&site.as_bytes())) {
-            return Ok(());
-        }
-        Err("a browser sent the request for a page of another origin (Sec-Fetch-Site)".to_owned())
+        if hosts == 1 { Ok(()) } else { Err("the request must have exactly one Host header".to_owned()) }
     }
 
-    fn check_name(&self, header: &str, host: &Authority) -> Result<(), String> {
-        // Neither `user@localhost` nor `localhost:port` is a name.
-        let (name, ip) = (host.host(), ip(host.host()));
+    fn check_name(&self, header: &str, given: &[u8]) -> Result<(), String> {
+        let name = str::from_utf8(given).map_or("", without_port);
+        let ip = ip(name);
         let is_same = |accepted: &String| match ip {
             Some(_) => self::ip(accepted) == ip,
             None => accepted.eq_ignore_ascii_case(name),
         };
-        let accepted = ip.is_some_and(|ip| ip.is_loopback()) || self.0.iter().any(is_same);
-        if accepted && !host.as_str().contains('@') {
+        if ip.is_some_and(|ip| ip.is_loopback()) || self.0.iter().any(is_same) {
             return Ok(());
         }
+        let remedy = match parse(name) {
+            Ok(name) => format!("start the sidecar with --accept-host {name} to accept it"),
+            Err(_) => "it is no host".to_owned(),
+        };
         Err(format!(
-            "the {header} {:?} is not accepted, allowed: loopback addresses, {}; start the sidecar with --accept-host \
-             {name} to accept it",
-            host.as_str(),
+            "the {header} \"{}\" is not accepted, allowed: loopback addresses, {}; {remedy}",
+            given.escape_ascii(),
             self.0.join(", "),
         ))
     }
 }
 
 /// The host of `http://name:port`. `None` for `null`: that page hides its origin.
-fn authority(origin: &HeaderValue) -> Option<Authority> {
-    origin.to_str().ok()?.split_once("://")?.1.parse().ok()
+fn authority(origin: &HeaderValue) -> Option<&[u8]> {
+    let (_, host) = origin.to_str().ok()?.split_once("://")?;
+    Some(host.as_bytes())
+}
+
+/// `localhost` of `localhost:8001`, and `[::1]` of `[::1]:8001`. What is left of `user@localhost` is no name.
+fn without_port(host: &str) -> &str {
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    match host.rsplit_once(':') {
+        Some((name, port)) if is_port(port) => name,
+        _ => host,
+    }
 }
 
 fn ip(host: &str) -> Option<IpAddr> {

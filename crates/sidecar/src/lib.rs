@@ -2,7 +2,7 @@
 //! programs, and any version may change it.
 //!
 //! `args` has the settings; `kubeconfig` finds the API server. A request comes in at `serve` and `connection`, which
-//! keeps its state in `exchange`. `hosts` and `headers` check and clean it, `proxy` sends it through the gate to
+//! shares its `socket` with hyper, and keeps its state in `exchange`. `hosts` and `headers` check and clean it, `proxy` sends it through the gate to
 //! `upstream`, `upload` is its body, `tunnel` is what follows an upgrade, and `reply` is the answer to a failure.
 //! `status` answers probes, and `probe` asks it. `run` starts all of that and stops it in order.
 
@@ -21,6 +21,7 @@ mod proxy;
 mod reply;
 mod run;
 mod serve;
+mod socket;
 mod status;
 mod tunnel;
 mod upload;

@@ -21,7 +21,6 @@ use kube_leader_gate::{
     request::{RequestInfo, leaves_open},
 };
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt;
 
 /// A URI holds 64 KiB, and the path of the kubeconfig's server may come in front.
 const LONGEST_TARGET: usize = 32 * 1024;
@@ -50,7 +49,7 @@ impl Proxy {
     pub(crate) async fn handle(&self, exchange: &Exchange, request: Request<Incoming>) -> Response<Answer> {
         let request = request.map(Upload::new);
         // A caller that waits for `100 Continue` may send the body after a refusal, or not.
-        let is_held_back = headers::holds_body_back(request.headers()) && !request.body().is_end_stream();
+        let is_held_back = !request.body().is_end_stream() && headers::holds_body_back(request.headers());
         let ends_connection = is_held_back || request.body().is_too_long();
         let mut answer = self.answer(exchange, request).await;
         if matches!(answer.body(), Either::Right(_)) {
@@ -74,7 +73,8 @@ impl Proxy {
         let is_path = target.starts_with('/') && target.len() <= LONGEST_TARGET;
         // The answer to a `TRACE` would show the sidecar's own credentials.
         let is_for_proxies = [Method::CONNECT, Method::TRACE].contains(request.method());
-        if !is_path || is_for_proxies || headers::is_packed(request.headers()) {
+        let has_body = !request.body().is_end_stream();
+        if !is_path || is_for_proxies || has_body && headers::is_packed(request.headers()) {
             let message = format!(
                 "the request must be for a path of at most {LONGEST_TARGET} bytes, not CONNECT or TRACE, and have no \
                  Transfer-Encoding but chunked"
@@ -82,30 +82,32 @@ impl Proxy {
             return reply::bad_request(&message);
         }
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let plain = RequestInfo::from_parts(&method, &uri, false);
         let is_old = request.version() < Version::HTTP_11;
-        if is_old || !RequestInfo::of(&request).is_read() && has_no_upgrade(&plain) {
+        if request.headers().contains_key(UPGRADE)
+            && (is_old
+                || !RequestInfo::of(&request).is_read()
+                    && has_no_upgrade(&RequestInfo::from_parts(&method, &uri, false)))
+        {
             request.headers_mut().remove(UPGRADE);
         }
-        headers::to_upstream(&method, request.headers_mut(), self.impersonates);
-        if !request.body().is_end_stream() && request.body().size_hint().exact().is_none() {
+        let upgrades = headers::to_upstream(&method, request.headers_mut(), self.impersonates);
+        if has_body && request.body().size_hint().exact().is_none() {
             // By itself hyper drops the body of a `GET` or `HEAD` without a length.
             request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         *request.version_mut() = Version::HTTP_11;
         // Judges the request as it will be sent.
-        let asked = RequestInfo::of(&request);
+        let asked = RequestInfo::from_parts(&method, &uri, upgrades);
         let is_read = asked.is_read();
         let needs_leadership = !is_read && !self.policy.permits(&asked);
         exchange.begin(&asked);
-        let caller = headers::upgrade(request.headers()).map(|_| upgrade::on(&mut request));
-        let outcome = tokio::select! {
-            outcome = self.upstream.clone().oneshot(request) => outcome,
-            () = self.cut_off.cancelled() => return reply::no_answer(is_read, CUT_OFF),
-        };
-        let mut response = match outcome {
-            Ok(response) => response,
-            Err(error) => return fail(error, &RequestInfo::from_parts(&method, &uri, caller.is_some())),
+        let caller = upgrades.then(|| upgrade::on(&mut request));
+        let mut response = match exchange.send(request).await {
+            None => return reply::no_answer(is_read, CUT_OFF),
+            Some(Ok(response)) => response,
+            Some(Err(error)) => {
+                return fail(error, &RequestInfo::from_parts(&method, &uri, caller.is_some()));
+            }
         };
         let switches = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         *response.version_mut() = Version::HTTP_11;

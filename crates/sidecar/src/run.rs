@@ -42,7 +42,7 @@ impl Sidecar {
     /// If the kubeconfig, a port or the election cannot be had. The error is for the user.
     pub async fn bind(args: &Args, policy: Policy) -> Result<Self, Failure> {
         let config = kubeconfig::load(args.kubeconfig.as_deref()).await?;
-        let listener = bind(args.listen).await?;
+        let listener = bind(args.listen)?;
         let addr = listener.local_addr()?;
         kubeconfig::refuse_loop(&config, addr).await?;
         let mut builder = Election::builder(args.lease.namespace(), args.lease.name())
@@ -71,7 +71,7 @@ impl Sidecar {
         };
         let status = match args.status {
             Some(addr) => {
-                let listener = bind(addr).await?;
+                let listener = bind(addr)?;
                 let addr = listener.local_addr()?;
                 Some((listener, addr))
             }

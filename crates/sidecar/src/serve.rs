@@ -2,9 +2,9 @@
 
 use crate::failure::Failure;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::{convert::Infallible, net::SocketAddr, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, time::Duration};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::watch,
     task::JoinSet,
     time::{sleep, timeout},
@@ -14,8 +14,10 @@ use tokio::{
 const BACKOFF: Duration = Duration::from_millis(10);
 /// Enough for any application beside it.
 const MOST: usize = 4096;
-/// Descriptors of one connection: two for the caller's socket, and one for a connection to the API server.
-const EACH: u64 = 3;
+/// Connections that wait to be accepted, as far as the kernel allows (net.core.somaxconn).
+const QUEUE: u32 = 4096;
+/// Descriptors of one connection: the caller's socket, and a connection to the API server.
+const EACH: u64 = 2;
 /// Descriptors for the election, the status port, files, and connections that are being closed.
 const RESERVED: u64 = 128;
 
@@ -39,8 +41,17 @@ pub(crate) fn loopback(given: &str) -> Result<SocketAddr, String> {
     Err(format!("{problem}; allowed: a loopback address and a port, such as 127.0.0.1:8001 or [::1]:8001"))
 }
 
-pub(crate) async fn bind(addr: SocketAddr) -> Result<TcpListener, Failure> {
-    Ok(TcpListener::bind(addr).await.map_err(|error| format!("cannot listen on {addr}: {error}"))?)
+/// Takes a port. A burst of connections waits in the kernel's queue, which tokio makes 128 long by itself: the kernel drops
+/// what does not fit, and the caller tries again after a second.
+pub(crate) fn bind(addr: SocketAddr) -> Result<TcpListener, Failure> {
+    let listen = || {
+        let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // As tokio does: a new process may take the port of the one before.
+        socket.set_reuseaddr(true)?;
+        socket.bind(addr)?;
+        socket.listen(QUEUE)
+    };
+    Ok(listen().map_err(|error: io::Error| format!("cannot listen on {addr}: {error}"))?)
 }
 
 /// The next connection. Cancel-safe.
