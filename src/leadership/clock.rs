@@ -24,11 +24,17 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     fn now(&self) -> Moment;
 }
 
-/// The machine's own clock: `CLOCK_BOOTTIME` on Linux and Android. It continues while the machine is suspended.
+/// The machine's own clock.
+///
+/// | platform | the clock | counts suspend |
+/// | --- | --- | --- |
+/// | Linux, Android | `CLOCK_BOOTTIME` | yes |
+/// | macOS, iOS | `CLOCK_MONOTONIC`, which is another clock there than elsewhere | yes |
+/// | Windows, OpenBSD | [`std::time::Instant`] | yes |
+/// | FreeBSD | [`std::time::Instant`] | no: the platform has no such clock |
+/// | others | [`std::time::Instant`] | the platform decides |
 ///
 /// If a hypervisor pauses a virtual machine, the hypervisor decides whether this clock continues.
-///
-/// On other platforms it is [`std::time::Instant`], and the platform decides whether that counts suspend.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BootClock;
 
@@ -62,22 +68,62 @@ impl Moment {
 
 // === impl BootClock ===
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
 impl Clock for BootClock {
     fn now(&self) -> Moment {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        // This clock never returns a negative part.
-        Moment(now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs())
+        #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+        return of_kernel();
+        #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+        return of_std();
     }
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-impl Clock for BootClock {
-    fn now(&self) -> Moment {
-        use std::{sync::OnceLock, time::Instant};
-        static ORIGIN: OnceLock<Instant> = OnceLock::new();
-        let since = ORIGIN.get_or_init(Instant::now).elapsed();
-        // Never zero: a zero deadline means "not leading".
-        Moment(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX).max(1))
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn of_kernel() -> Moment {
+    use rustix::time::{ClockId, clock_gettime};
+    #[cfg(target_vendor = "apple")]
+    let now = clock_gettime(ClockId::Monotonic);
+    #[cfg(not(target_vendor = "apple"))]
+    let now = clock_gettime(ClockId::Boottime);
+    // This clock never returns a negative part.
+    Moment(now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs())
+}
+
+#[cfg(any(test, not(any(target_os = "linux", target_os = "android", target_vendor = "apple"))))]
+fn of_std() -> Moment {
+    use std::{sync::OnceLock, time::Instant};
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    let since = ORIGIN.get_or_init(Instant::now).elapsed();
+    // Never zero: a zero deadline means "not leading".
+    Moment(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    //! Both clocks, on any platform.
+
+    use super::*;
+    use std::time::Instant;
+
+    type Now = fn() -> Moment;
+
+    const CLOCKS: [(&str, Now); 2] = [("the platform's", || BootClock.now()), ("std's", of_std)];
+
+    #[test]
+    fn s13_machine_clock_never_moves_back() {
+        for (whose, clock) in CLOCKS {
+            // Before the clock is asked: a pause of this thread in between must not look as if the clock ran ahead.
+            let begin = Instant::now();
+            let first = clock();
+            assert!(first > Moment::default(), "{whose}: a deadline of zero means not leading");
+            let mut last = first;
+            while last.saturating_since(first) < Duration::from_millis(20) {
+                let now = clock();
+                assert!(now >= last, "{whose}");
+                last = now;
+                assert!(begin.elapsed() < Duration::from_secs(10), "{whose}: it stands still");
+            }
+            let took = begin.elapsed();
+            assert!(took >= Duration::from_millis(19), "{whose}: it runs ahead: {took:?}");
+        }
     }
 }

@@ -21,7 +21,7 @@ Answers:
   400 BadRequest      a request that no API server takes
   any other           the API server's own answer
 
-The page /leader of --status names the holder. /healthz fails if a restart would help, /readyz until the lease is seen.
+The page /leader of --status names the holder. /livez fails if a restart would help, /readyz until the lease is seen.
 
 Signals:
   SIGTERM or SIGINT stops in order: streams end, admitted writes finish, the lease is released, the last answers are
@@ -49,9 +49,14 @@ pub struct Args {
     #[arg(long, env = "LEADER_GATE_LISTEN", value_name = "IP:PORT", default_value = "127.0.0.1:8001", value_parser = loopback)]
     pub listen: SocketAddr,
 
-    /// Where to serve /healthz, /readyz and /leader
+    /// Where to serve /livez, /readyz and /leader
     #[arg(long, env = "LEADER_GATE_STATUS", value_name = "IP:PORT", value_parser = loopback)]
     pub status: Option<SocketAddr>,
+
+    /// Where to serve /metrics to Prometheus: any address and port, such as 0.0.0.0:9090. The page shows names of the
+    /// Lease and of resources, and no secrets
+    #[arg(long, env = "LEADER_GATE_METRICS", value_name = "IP:PORT")]
+    pub metrics: Option<SocketAddr>,
 
     /// The name in the Lease, which no other process may use [default: the pod's name, from `POD_NAME` or the token;
     /// outside a pod the host's name and a random part]

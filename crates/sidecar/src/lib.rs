@@ -4,7 +4,7 @@
 //! `args` has the settings; `kubeconfig` finds the API server. A request comes in at `serve` and `connection`, which
 //! shares its `socket` with hyper, and keeps its state in `exchange`. `hosts` and `headers` check and clean it, `proxy` sends it through the gate to
 //! `upstream`, `upload` is its body, `tunnel` is what follows an upgrade, and `reply` is the answer to a failure.
-//! `status` answers probes, and `probe` asks it. `run` starts all of that and stops it in order.
+//! `status` answers probes, and `probe` asks it; `metrics` is for Prometheus. `run` starts all of that and stops it in order.
 
 #[cfg(not(unix))]
 compile_error!("the sidecar runs on Linux and on other Unix systems");
@@ -16,6 +16,7 @@ mod failure;
 mod headers;
 mod hosts;
 mod kubeconfig;
+mod metrics;
 mod probe;
 mod proxy;
 mod reply;

@@ -49,6 +49,9 @@ fn start(args: &Args) -> Result<(), Failure> {
         if let Some(addr) = sidecar.status_addr() {
             let _ = writeln!(io::stdout(), "status on http://{addr}");
         }
+        if let Some(addr) = sidecar.metrics_addr() {
+            let _ = writeln!(io::stdout(), "metrics on http://{addr}/metrics");
+        }
         let _ = writeln!(io::stdout(), "serving on http://{}", sidecar.addr());
         sidecar.run(stopped).await
     });

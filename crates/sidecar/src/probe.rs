@@ -17,7 +17,7 @@ const LONGEST: u64 = 64 * 1024;
 #[derive(Args, Debug)]
 pub struct Probe {
     /// The page
-    #[arg(value_parser = ["healthz", "readyz", "leader"])]
+    #[arg(value_parser = ["livez", "healthz", "readyz", "leader"])]
     page: String,
 
     /// Where the sidecar serves its status

@@ -6,9 +6,10 @@ use crate::{
     failure::Failure,
     hosts::Hosts,
     kubeconfig,
+    metrics::Metrics,
     proxy::Proxy,
     serve::{Connections, bind},
-    status::Status,
+    status::{self, Status},
     upstream,
 };
 use kube_client::Client;
@@ -28,6 +29,7 @@ pub struct Sidecar {
     listener: TcpListener,
     addr: SocketAddr,
     status: Option<(TcpListener, SocketAddr)>,
+    metrics: Option<(TcpListener, SocketAddr, Metrics)>,
     proxy: Proxy,
     election: Election,
 }
@@ -59,6 +61,15 @@ impl Sidecar {
             builder =
                 builder.layer_lock(fence.layer(Client::try_from(config.clone()).map_err(without_secrets)?));
         }
+        let metrics = match args.metrics {
+            Some(addr) => {
+                let listener = bind(addr)?;
+                let addr = listener.local_addr()?;
+                builder = builder.metrics();
+                Some((listener, addr, Metrics::record()?))
+            }
+            None => None,
+        };
         let election = builder.build(&config)?;
         let proxy = Proxy {
             upstream: upstream::connect(&config, &election, fence.as_ref())?,
@@ -77,7 +88,7 @@ impl Sidecar {
             }
             None => None,
         };
-        Ok(Self { listener, addr, status, proxy, election })
+        Ok(Self { listener, addr, status, metrics, proxy, election })
     }
 
     /// Where it will serve the API.
@@ -92,6 +103,12 @@ impl Sidecar {
         self.status.as_ref().map(|(_, addr)| *addr)
     }
 
+    /// Where it will serve its metrics.
+    #[must_use]
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(|(_, addr, _)| *addr)
+    }
+
     /// Its part in the election.
     #[must_use]
     pub fn candidate(&self) -> Candidate {
@@ -104,10 +121,13 @@ impl Sidecar {
     ///
     /// If the election ends by itself.
     pub async fn run(self, stopped: oneshot::Receiver<()>) -> Result<(), Failure> {
-        let Self { listener, status, proxy, election, .. } = self;
+        let Self { listener, status, metrics, proxy, election, .. } = self;
         let _status = status.map(|(listener, _)| {
             let status = Status::new(proxy.candidate.clone(), proxy.hosts.clone());
-            AbortOnDropHandle::new(tokio::spawn(status.serve(listener)))
+            AbortOnDropHandle::new(tokio::spawn(status::serve(status, listener)))
+        });
+        let _metrics = metrics.map(|(listener, _, metrics)| {
+            AbortOnDropHandle::new(tokio::spawn(status::serve(metrics, listener)))
         });
         let (proxy, running) = (Arc::new(proxy), election.start());
         let mut connections = Connections::new();

@@ -1,4 +1,5 @@
-//! Probes, and the name of the leader: [`Health`] answers `/healthz`, `/readyz` and `/leader`.
+//! Probes, and the name of the leader: [`Health`] answers `/livez`, `/readyz` and `/leader`. `metrics` has another page,
+//! which is served in the same way.
 
 use crate::{hosts::Hosts, serve::accept};
 use http::{HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
@@ -22,51 +23,61 @@ const CONNECTIONS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST_HEAD: usize = 8 * 1024;
 
+/// What a listener shows.
+pub(crate) trait Pages: Send + Sync + 'static {
+    fn answer(&self, request: Request<Incoming>) -> Response<String>;
+}
+
 pub(crate) struct Status {
     hosts: Hosts,
     health: Health,
 }
 
+// === impl Status ===
+
 impl Status {
     pub(crate) fn new(candidate: Candidate, hosts: Hosts) -> Self {
         Self { hosts, health: Health::new(candidate, MAX_TOLERABLE_EXPIRED) }
     }
+}
 
-    /// Answers for ever.
-    pub(crate) async fn serve(self, listener: TcpListener) -> Infallible {
-        let status = Arc::new(self);
-        let mut connections = VecDeque::new();
-        loop {
-            let stream = accept(&listener).await;
-            if connections.len() == CONNECTIONS {
-                connections.pop_front();
-            }
-            connections.push_back(AbortOnDropHandle::new(tokio::spawn(status.clone().serve_one(stream))));
-        }
-    }
-
-    async fn serve_one(self: Arc<Self>, stream: TcpStream) {
-        let answer = service_fn(|request| self.answer(request));
-        // The caller caused the error.
-        let _ = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(PATIENCE)
-            .keep_alive(false)
-            // The answer is ready at once, even if the caller has ended its side.
-            .half_close(true)
-            .max_header_size(LONGEST_HEAD)
-            .max_buf_size(LONGEST_HEAD)
-            .serve_connection(TokioIo::new(stream), answer)
-            .await;
-    }
-
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<String>, Infallible> {
+impl Pages for Status {
+    fn answer(&self, request: Request<Incoming>) -> Response<String> {
         if let Err(message) = self.hosts.check(request.uri(), request.headers()) {
             let mut refusal = Response::new(message + "\n");
             *refusal.status_mut() = StatusCode::FORBIDDEN;
             refusal.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-            return Ok(refusal);
+            return refusal;
         }
-        self.health.call(request).await
+        let Ok(answer) = self.health.call(request).into_inner();
+        answer
     }
+}
+
+/// Answers for ever.
+pub(crate) async fn serve(pages: impl Pages, listener: TcpListener) -> Infallible {
+    let pages = Arc::new(pages);
+    let mut connections = VecDeque::new();
+    loop {
+        let stream = accept(&listener).await;
+        if connections.len() == CONNECTIONS {
+            connections.pop_front();
+        }
+        connections.push_back(AbortOnDropHandle::new(tokio::spawn(serve_one(pages.clone(), stream))));
+    }
+}
+
+async fn serve_one(pages: Arc<impl Pages>, stream: TcpStream) {
+    let answer = service_fn(async |request| Ok::<_, Infallible>(pages.answer(request)));
+    // The caller caused the error.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .keep_alive(false)
+        // The answer is ready at once, even if the caller has ended its side.
+        .half_close(true)
+        .max_header_size(LONGEST_HEAD)
+        .max_buf_size(LONGEST_HEAD)
+        .serve_connection(TokioIo::new(stream), answer)
+        .await;
 }

@@ -10,6 +10,7 @@ mod half_close;
 mod header_table;
 mod headers;
 mod load;
+mod metrics;
 mod options;
 mod output;
 mod probe;

@@ -26,7 +26,7 @@ fn ask(sidecar: &Sidecar, page: &str) -> (i32, String, String) {
 async fn probe_prints_the_page() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
-    for page in ["healthz", "readyz"] {
+    for page in ["livez", "healthz", "readyz"] {
         assert_eq!(ask(&sidecar, page), (0, "ok\n".to_owned(), String::new()));
     }
     let (code, page, _) = ask(&sidecar, "leader");

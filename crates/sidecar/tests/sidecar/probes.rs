@@ -26,7 +26,7 @@ async fn probes_name_the_leader() {
     assert_eq!(told(a.leader().await), [json!("a"), json!("a"), json!(true), json!(format!("{uid}/0"))]);
     assert_eq!(told(b.leader().await), [json!("b"), json!("a"), json!(false), json!(null)]);
     for sidecar in [&a, &b] {
-        for path in ["/healthz", "/readyz"] {
+        for path in ["/livez", "/healthz", "/readyz"] {
             let answer = sidecar.probe(path).await;
             assert_eq!((answer.code, answer.body.as_str()), (200, "ok\n"), "a follower is ready as well");
         }

@@ -1,15 +1,25 @@
 //! Each setting as a variable, the manual and the version.
 
 use crate::{
-    callers::{MAPS, ask, request},
+    callers::{MAPS, ask, get, request},
     process::{Sidecar, binary, kubeconfig, run_by},
     upstream::Upstream,
 };
 use std::{fs, process::Command};
 use tempfile::TempDir;
 
-const SETTINGS: [&str; 9] =
-    ["lease", "listen", "status", "identity", "timing", "kubeconfig", "allow", "fence", "accept-host"];
+const SETTINGS: [&str; 10] = [
+    "lease",
+    "listen",
+    "status",
+    "metrics",
+    "identity",
+    "timing",
+    "kubeconfig",
+    "allow",
+    "fence",
+    "accept-host",
+];
 
 fn output(option: &str) -> String {
     let output = Command::new(binary()).arg(option).output().expect("it runs");
@@ -50,6 +60,7 @@ async fn start(upstream: &Upstream, options: &[&str]) -> Sidecar {
         ("LEADER_GATE_LEASE", "default/app"),
         ("LEADER_GATE_LISTEN", "127.0.0.1:0"),
         ("LEADER_GATE_STATUS", "127.0.0.1:0"),
+        ("LEADER_GATE_METRICS", "127.0.0.1:0"),
         ("LEADER_GATE_IDENTITY", "a"),
         ("LEADER_GATE_TIMING", "fast"),
         ("LEADER_GATE_ALLOW", "exec,dry-run"),
@@ -69,6 +80,7 @@ async fn variables_set_what_options_set() {
     let write = |query: &str| request("POST", &format!("{MAPS}{query}"), r#"{"metadata":{"name":"x"}}"#);
     assert_eq!(ask(sidecar.addr, write("?dryRun=All")).await.code, 201, "--allow");
     assert_eq!(ask(sidecar.addr, write("")).await.code, 503);
+    assert_eq!(get(sidecar.metrics(), "/metrics").await.code, 200, "--metrics");
     for host in ["app.test", "10.0.0.7"] {
         let mut read = request("GET", "/version", "");
         read.headers_mut().insert("host", host.parse().unwrap());

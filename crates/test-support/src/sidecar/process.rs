@@ -98,6 +98,13 @@ impl Sidecar {
         .await;
     }
 
+    /// Where it serves its metrics, if it was told to.
+    pub fn metrics(&self) -> SocketAddr {
+        let log = self.log();
+        let line = log.lines().find_map(|line| line.strip_prefix("metrics on http://")).expect("the line");
+        line.strip_suffix("/metrics").expect("the path").parse().expect("an address")
+    }
+
     /// The answer of `/leader`.
     pub async fn leader(&self) -> Value {
         get(self.status, "/leader").await.json()
