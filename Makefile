@@ -35,6 +35,7 @@ docs: ## Builds the documentation; a warning is an error
 
 release-check: neighbours features minimal package deny ## Judges what few changes break: samples of the tools, and the targets below
 	cd crates/fuzz && CUSTOM_LIBFUZZER_PATH=unused/libFuzzer.a cargo clippy --locked --target-dir ../../target/fuzz -- --deny warnings # libFuzzer itself takes long to build
+	tests/platforms.sh
 	$(MAKE) -C crates/proof defects-sample
 	$(MAKE) -C tests mutants-sample miri-sample
 	$(MAKE) -C benches counts
@@ -56,10 +57,10 @@ deny: target/tools/bin/cargo-deny ## Checks licences, sources, banned crates, an
 
 sidecar: export RUSTFLAGS = -C target-feature=+crt-static
 sidecar: TARGET ?= $(shell rustc --print host-tuple)
-sidecar: ## Builds the sidecar as a small static program for Linux; TARGET=aarch64-unknown-linux-musl builds for that
-	cargo build --locked --profile small --package kube-leader-gate-sidecar --target $(TARGET)
+sidecar: ## Builds the sidecar as a static program for Linux; TARGET=aarch64-unknown-linux-musl builds for that
+	cargo build --locked --profile image --package kube-leader-gate-sidecar --target $(TARGET)
 	mkdir -p target/sidecar
-	cp target/$(TARGET)/small/kube-leader-gate-sidecar target/sidecar/
+	cp target/$(TARGET)/image/kube-leader-gate-sidecar target/sidecar/
 
 release: ## Checks that VERSION may be released, and prints what a person must still do
 	tests/release.sh check "$(VERSION)"

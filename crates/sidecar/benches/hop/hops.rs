@@ -12,10 +12,7 @@ use std::{
 use tempfile::TempDir;
 use test_support::{
     apiserver::Guarded,
-    sidecar::{
-        callers::get,
-        process::{binary, kubeconfig},
-    },
+    sidecar::{callers::get, process::kubeconfig},
     usage,
 };
 use tokio::time::{sleep, timeout};
@@ -52,13 +49,10 @@ impl Hops {
         let config = place.join("kubeconfig");
         fs::write(&config, kubeconfig(&format!("http://{server}"), "app").to_string())?;
         let mut ways = vec![direct, bare];
-        let programs = env::var("SIDECAR").unwrap_or_default();
-        for program in programs.split(':').filter(|it| !it.is_empty()) {
-            let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
-            ways.push(Way::sidecar(&name, Path::new(program), &config, place).await?);
-        }
-        if programs.is_empty() {
-            ways.push(Way::sidecar("the sidecar", binary(), &config, place).await?);
+        let programs = env::var("SIDECAR").map_err(|_| "SIDECAR must name the program to measure")?;
+        for program in programs.split(':').map(Path::new) {
+            let name = program.file_name().unwrap_or_default().to_string_lossy();
+            ways.push(Way::sidecar(&name, program, &config, place).await?);
         }
         let mut kubectl = Command::new("kubectl");
         kubectl.args(["proxy", "--port", "0", "--kubeconfig"]).arg(&config);

@@ -1,7 +1,7 @@
 //! What the sidecar costs: direct, through a bare hyper proxy, through the sidecar as a follower, and through `kubectl
 //! proxy` if kubectl is there. Reads of 2 kB over plain HTTP, in short turns, so that what else the machine does falls on
-//! all. With one connection all runs on one core. `cargo bench -p kube-leader-gate-sidecar [-- ROUNDS]`; Linux alone.
-//! `SIDECAR` names another program than the release build of this checkout, or several to compare, with colons.
+//! all. With one connection all runs on one core. `make -C benches sidecar` builds all in the same way. Linux alone.
+//! `SIDECAR` names the program, or several to compare, with colons.
 
 mod bare;
 mod hops;
