@@ -7,7 +7,7 @@ use crate::{
 use clap::Parser;
 use kube_client::Config;
 use kube_leader_gate::{Election, LeaseTiming, health::Health};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     fs,
     io::Write,
@@ -159,14 +159,19 @@ pub fn sidecar_manifest_is_consistent() {
     let lease = variable("LEADER_GATE_LEASE");
     let listen = variable("LEADER_GATE_LISTEN");
     let status = variable("LEADER_GATE_STATUS");
-    let options = ["sidecar", "--lease", &lease, "--listen", &listen, "--status", &status];
-    Args::try_parse_from(options).unwrap_or_else(|error| panic!("{error}"));
+    let metrics = variable("LEADER_GATE_METRICS");
+    let options =
+        ["sidecar", "--lease", &lease, "--listen", &listen, "--status", &status, "--metrics", &metrics];
+    let args = Args::try_parse_from(options).unwrap_or_else(|error| panic!("{error}"));
+    let metrics = args.metrics.expect("an address");
+    assert!(metrics.ip().is_unspecified(), "Prometheus asks from another pod");
+    assert_eq!(sidecar["ports"], json!([{ "name": "metrics", "containerPort": metrics.port() }]));
 
     let kubeconfig = object(SIDECAR, "ConfigMap")["data"]["config"].as_str().expect("text").to_owned();
     let kubeconfig: Value = serde_saphyr::from_str(&kubeconfig).expect("YAML");
     assert_eq!(kubeconfig["clusters"][0]["cluster"]["server"], format!("http://{listen}"));
     let image = include_str!("../../crates/sidecar/Containerfile");
-    for (probe, page) in [("startupProbe", "readyz"), ("livenessProbe", "healthz")] {
+    for (probe, page) in [("startupProbe", "readyz"), ("livenessProbe", "livez")] {
         let command = sidecar[probe]["exec"]["command"].as_array().expect("a command");
         // Where to ask is a variable of the container.
         assert_eq!(command[1..], ["probe", page]);
