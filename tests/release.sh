@@ -20,6 +20,7 @@ check() { # VERSION
 		{ fault "the version is '$version', allowed: three numbers, as in make release VERSION=0.1.0"; return; }
 	for manifest in $(published); do
 		grep -qx "version = \"$version\"" "$manifest" || fault "$manifest has another version than $version"
+		grep -qx "repository.workspace = true" "$manifest" || fault "$manifest does not take the repository's address from the workspace"
 	done
 	grep -qE "^## \[$version\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md ||
 		fault "CHANGELOG.md has no heading '## [$version] - YYYY-MM-DD'"

@@ -60,22 +60,19 @@ pub(crate) async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) 
                     }
                     _ = until_gone(connection.as_mut(), &socket, &exchange) => {}
                 }
-                // An upgrade that was granted meanwhile.
-                drop(exchange.tunnel());
             }
             return;
         }
     };
-    drop(socket);
-    // Taken in any case: what is left there would keep the socket, which keeps the exchange.
-    match (served, exchange.tunnel()) {
-        // The tunnel of a failed connection would wait for its caller for ever.
-        (Err(error), _) => tracing::debug!("a connection failed: {}", chain(&error)),
-        (Ok(()), Some(tunnel)) => tokio::select! {
+    if let Err(error) = served {
+        // Its tunnel, if any, would wait for the caller for ever.
+        return tracing::debug!("a connection failed: {}", chain(&error));
+    }
+    if let Some(tunnel) = exchange.tunnel() {
+        tokio::select! {
             () = tunnel.run() => {}
             () = stop.told() => {}
-        },
-        (Ok(()), None) => {}
+        }
     }
 }
 
