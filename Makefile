@@ -5,23 +5,30 @@
 # Most tests wait for time to pass.
 export RUST_TEST_THREADS ?= 6
 
+# Rust links with cc, and what kube's TLS needs is C.
+compiler = @command -v cc >/dev/null || { echo "make $@: no C compiler. Install gcc or clang, so that there is a command 'cc'." >&2; exit 1; }
+
 help: ## Prints this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1@\2/p' Makefile | awk -F@ '{ printf "  %-18s %s\n", $$1, $$2 }'
 	@echo "More: make -C tests, make -C benches, make -C crates/proof, make -C crates/election-sim"
 
 demo: ## Shows three replicas, of which one writes, through crashes and thefts; needs no cluster
+	$(compiler)
 	@echo "Building the demo: about 120 crates, a minute or two the first time. Then a show of twenty seconds."
 	@cargo run --package demo --profile demo
 
 cluster: ## Keeps a real kube-apiserver for trials until Ctrl-C; COORDINATED=1 adds the coordinator of elections
+	$(compiler)
 	@echo "First come a kube-apiserver and the program that starts it. To build them takes some minutes the first time."
 	@SERVER_ONLY=1 tests/apiserver/assets.sh cargo run --package test-support --features election \
 		--example cluster $(if $(COORDINATED),-- --coordinated)
 
 test: ## Runs the tests of all packages, with a real API server if Go is there
+	$(compiler)
 	tests/apiserver/assets.sh tests/side_by_side.sh
 
 check: ## Judges a change, as CI does: the tests, and beside them lint and docs
+	$(compiler)
 	cargo fmt --all --check
 	tests/apiserver/assets.sh tests/side_by_side.sh all lint docs
 
@@ -30,8 +37,9 @@ lint: ## Checks the format, and runs clippy
 	cargo clippy --workspace --all-targets --all-features -- --deny warnings
 	cargo clippy --package kube-leader-gate --no-default-features -- --deny warnings
 
-docs: ## Builds the documentation; a warning is an error
+docs: ## Builds the documentation, and compares the public items with their lists in tests/surface
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features
+	tests/surface.sh
 
 release-check: neighbours features minimal package deny ## Judges what few changes break: samples of the tools, and the targets below
 	cd crates/fuzz && CUSTOM_LIBFUZZER_PATH=unused/libFuzzer.a cargo clippy --locked --target-dir ../../target/fuzz -- --deny warnings # libFuzzer itself takes long to build
@@ -58,6 +66,7 @@ deny: target/tools/bin/cargo-deny ## Checks licences, sources, banned crates, an
 sidecar: export RUSTFLAGS = -C target-feature=+crt-static
 sidecar: TARGET ?= $(shell rustc --print host-tuple)
 sidecar: ## Builds the sidecar as a static program for Linux; TARGET=aarch64-unknown-linux-musl builds for that
+	$(compiler)
 	cargo build --locked --profile image --package kube-leader-gate-sidecar --target $(TARGET)
 	mkdir -p target/sidecar
 	cp target/$(TARGET)/image/kube-leader-gate-sidecar target/sidecar/

@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let port: u16 = env::var("PORT").map_or(Ok(8080), |port| port.parse())?;
     let probes = Router::new().fallback_service(Health::new(candidate.clone(), Duration::from_secs(20)));
-    let listener = TcpListener::bind(("0.0.0.0", port)).await?;
+    let listener = TcpListener::bind(("0.0.0.0", port)).await.map_err(|it| format!("PORT {port}: {it}"))?;
     tokio::spawn(async { axum::serve(listener, probes).await }); // /livez, /readyz and /leader
 
     let namespaces = Controller::new(Api::<Namespace>::all(client.clone()), watcher::Config::default())

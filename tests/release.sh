@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# release.sh package: makes and builds each package that the registry would get, in the order of publication.
+# release.sh package: makes and builds each package that the registry would get, in the order of publication, and uploads none.
 # release.sh check VERSION: checks that VERSION may be released, and prints what a person must still do.
+# release.sh semver REVISION: checks that the changes of the public items since REVISION fit the versions of the packages.
+# release.sh names: prints the names of the packages.
 #
 # cargo finds the packages: all of this workspace without `publish = false`.
 set -euo pipefail
@@ -13,6 +15,11 @@ fault() {
 }
 
 published() { grep -L '^publish = false' Cargo.toml crates/*/Cargo.toml; }
+
+names() { published | xargs sed -n 's/^name = "\(kube-leader-gate.*\|fake-kube-apiserver\)"$/\1/p'; }
+
+# Fills `packages` with these names, as options of cargo.
+set_packages() { mapfile -t packages < <(names | sed 's/^/--package=/'); }
 
 check() { # VERSION
 	local version=$1 manifest
@@ -28,15 +35,25 @@ check() { # VERSION
 	[[ -z $(git status --porcelain) ]] || fault "there are changes without a commit"
 	grep -q '^repository = "https://' Cargo.toml ||
 		fault "Cargo.toml has no address of the repository: set 'repository' in [workspace.package]"
+	# Without an earlier release there is nothing to compare with.
+	local last
+	last=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null) || return 0
+	semver "$last" || fault "the changes since $last need a higher version"
+}
+
+semver() { # REVISION
+	set_packages
+	make target/tools/bin/cargo-semver-checks
+	PATH=$PWD/target/tools/bin:$PATH cargo semver-checks "${packages[@]}" --baseline-rev "$1"
 }
 
 case ${1:-} in
 package)
-	mapfile -t names < <(published | xargs sed -n 's/^name = "\(kube-leader-gate.*\|fake-kube-apiserver\)"$/--package=\1/p')
+	set_packages
 	# cargo takes what an earlier call has unpacked and built, whatever has changed since.
 	rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/{kube-leader-gate,fake-kube-apiserver}*-[0-9]*
 	rm -rf "${CARGO_TARGET_DIR:-target}"/debug/.fingerprint/{kube-leader-gate,fake-kube-apiserver}*
-	exec cargo package "${names[@]}" --allow-dirty
+	exec cargo publish --dry-run "${packages[@]}" --allow-dirty
 	;;
 check)
 	check "${2:-}"
@@ -49,8 +66,10 @@ check)
 		4. cargo publish --workspace
 	END
 	;;
+semver) semver "${2:?a revision}" ;;
+names) names ;;
 *)
-	echo "usage: $0 package | check VERSION" >&2
+	echo "usage: $0 package | check VERSION | semver REVISION | names" >&2
 	exit 2
 	;;
 esac

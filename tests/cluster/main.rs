@@ -19,6 +19,7 @@ mod guides;
 mod heads;
 mod interop;
 mod kubectl;
+mod landed;
 mod line;
 mod mistakes;
 mod moving;
@@ -166,6 +167,8 @@ fn main() -> ExitCode {
             real_time guides::deployment_probes_fit_the_election;
             plain guides::sidecar_termination_grace_covers_a_stop;
             plain guides::sidecar_manifest_is_consistent;
+            plain landed::write_without_its_sender_is_found_by_what_followed;
+            plain landed::unknown_version_is_waited_for;
             plain mistakes::each_mistake_has_a_scene;
             paused operators::changes::gated;
             paused operators::changes::leading_only;

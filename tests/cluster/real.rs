@@ -2,6 +2,7 @@
 
 use crate::{
     apiserver::{self, Audit, AuditEvent, Cluster},
+    landed::settle,
     line::Line,
     support::PATIENCE,
     wire::{Listener, Server},
@@ -105,15 +106,10 @@ impl<C: Borrow<Cluster>> Real<C> {
                 let request =
                     http::Request::get(format!("{path}?{marker}")).body(Vec::new()).expect("a request");
                 let leases: Value = client.request(request).await.expect("an answer");
-                let events =
+                let mut events =
                     self.log.lock().unwrap_or_else(PoisonError::into_inner).of_namespace(&self.namespace);
                 let is_marked = events.iter().rev().any(|event| event.request_uri.ends_with(&marker));
-                let is_logged = |lease: &Value| {
-                    let writes =
-                        events.iter().rev().filter(|it| matches!(&*it.verb, "create" | "update" | "patch"));
-                    writes.map(|it| &it.response_object).any(|it| version(it) == version(lease))
-                };
-                if is_marked && leases["items"].as_array().expect("a list").iter().all(is_logged) {
+                if is_marked && settle(&mut events, leases["items"].as_array().expect("a list")) {
                     return events;
                 }
                 sleep(Duration::from_millis(5)).await;
@@ -175,10 +171,6 @@ impl<C: Borrow<Cluster>> World for Real<C> {
     async fn restart(&self) {
         self.cluster.borrow().restart().await;
     }
-}
-
-fn version(object: &Value) -> Option<&str> {
-    object["metadata"]["resourceVersion"].as_str()
 }
 
 impl Log {

@@ -20,7 +20,11 @@ pub(crate) async fn load(file: Option<&Path>) -> Result<Config, Failure> {
         Some(file) => {
             let options = KubeConfigOptions::default();
             let read = async { Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await };
-            let explain = |error| format!("the kubeconfig {}: {}", file.display(), chain(&error));
+            let explain = |error| {
+                let list = env::split_paths(file).count() > 1 && !file.exists();
+                let hint = if list { "; --kubeconfig takes one file, KUBECONFIG takes several" } else { "" };
+                format!("the kubeconfig {}: {}{hint}", file.display(), chain(&error))
+            };
             read.await.map_err(explain)?
         }
         None => Config::infer().await?,

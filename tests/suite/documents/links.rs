@@ -82,6 +82,23 @@ fn every_link_resolves() {
     assert!(count > 20, "only {count} links");
 }
 
+/// The registry shows the page of a package without the repository around it.
+#[test]
+fn pages_of_packages_link_to_addresses_alone() {
+    let mut count = 0;
+    for manifest in files(&root().join("crates"), "toml") {
+        let page = manifest.with_file_name("README.md");
+        if read(&manifest).contains("publish = false") || !page.exists() {
+            continue;
+        }
+        for link in links(&read(&page)) {
+            count += 1;
+            assert!(link.starts_with("https://") || link.starts_with('#'), "{}: {link}", page.display());
+        }
+    }
+    assert!(count > 20, "only {count} links");
+}
+
 /// Checks a link of a guide that leads to `here` on GitHub and to `there` in rustdoc.
 fn fault_in_rustdoc(here: &str, there: &str) -> Option<String> {
     let (file, anchor) = here.split_once('#').map_or((here, None), |(file, anchor)| (file, Some(anchor)));

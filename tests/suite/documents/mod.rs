@@ -4,6 +4,8 @@ mod compatibility;
 mod layout;
 mod links;
 mod manifest;
+#[cfg(unix)]
+mod missing;
 mod pages;
 mod production;
 #[cfg(feature = "runtime")]

@@ -2,6 +2,7 @@
 
 mod ambiguous_writes;
 mod bad_input;
+mod configuration;
 pub mod panics;
 mod retries;
 mod servers;

@@ -70,6 +70,8 @@ pub struct WriteRecord {
 pub struct StoredLease {
     /// `metadata.uid`.
     pub uid: String,
+    /// `metadata.resourceVersion`. 0 if it is no number.
+    pub resource_version: u64,
     /// `spec.holderIdentity`. Empty if absent.
     pub holder_identity: String,
     /// `spec.leaseTransitions`.
@@ -149,6 +151,9 @@ impl StoredLease {
         let annotations = object["metadata"]["annotations"].as_object().into_iter().flatten();
         Self {
             uid: text(&object["metadata"]["uid"]).unwrap_or_default(),
+            resource_version: text(&object["metadata"]["resourceVersion"])
+                .and_then(|it| it.parse().ok())
+                .unwrap_or_default(),
             holder_identity: text(&spec["holderIdentity"]).unwrap_or_default(),
             lease_transitions: spec["leaseTransitions"].as_i64(),
             lease_duration_seconds: spec["leaseDurationSeconds"].as_i64(),

@@ -76,6 +76,9 @@ impl Judge {
             })
             .collect();
         events.sort_by_key(|(moment, _)| *moment);
+        for place in 1..events.len() {
+            self.correct(&mut events[..=place]);
+        }
         let mut history = History::new(&self.candidates);
         for (moment, record) in events {
             if self.is_lease(record) {
@@ -85,6 +88,26 @@ impl Judge {
             }
         }
         history.verdict
+    }
+
+    /// Moves the last event, a write on the Lease, before those that took effect after it by the version that they stored.
+    ///
+    /// A real server may record an effect late, after that of a write that it let in later. An effect is between arrival
+    /// and record, so two writes that the server did not have at the same time keep their places, whatever their versions:
+    /// a restored backup sets these back.
+    fn correct(&self, events: &mut [(LogTime, &WriteRecord)]) {
+        let Some((&mut (_, last), earlier)) = events.split_last_mut() else { return };
+        let version = |it: &WriteRecord| it.lease.as_ref().map(|lease| lease.resource_version);
+        if !self.is_lease(last) || version(last).is_none() {
+            return;
+        }
+        let is_after =
+            |(moment, it): &(LogTime, &WriteRecord)| *moment > last.received && version(it) > version(last);
+        let lease_writes = earlier.iter().enumerate().rev().filter(|(_, (_, it))| self.is_lease(it));
+        if let Some((place, _)) = lease_writes.take_while(|(_, it)| is_after(it)).last() {
+            events[place..].rotate_right(1);
+            events[place].0 = events[place + 1].0;
+        }
     }
 
     fn is_lease(&self, record: &WriteRecord) -> bool {

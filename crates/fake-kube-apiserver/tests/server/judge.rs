@@ -101,6 +101,23 @@ fn order_of_effects_decides() {
     assert_eq!(script.verdict().overlaps().count(), 0);
 }
 
+/// The server let the successor in before it had recorded the release.
+#[test]
+fn stored_version_decides_between_writes_at_the_same_time() {
+    for (concurrent, kind) in [(true, SuccessionKind::Graceful), (false, SuccessionKind::Theft)] {
+        let mut script = Script::new();
+        script.lease("a", "a", 0, 0);
+        let arrived = script.moment(1_000);
+        script.lease("b", "b", 1, 1_020);
+        // The first one alone had arrived when the other took effect.
+        let release = script.lease("a", "", 0, 1_010);
+        release.received = if concurrent { arrived } else { release.received };
+        let verdict = script.verdict();
+        assert_eq!(verdict.successions()[0].kind, kind, "{:?}", verdict.terms);
+        assert_eq!(verdict.terms[1].ended.is_some(), !concurrent, "{:?}", verdict.terms);
+    }
+}
+
 #[test]
 fn holder_identity_names_the_candidate() {
     let mut script = Script::new();

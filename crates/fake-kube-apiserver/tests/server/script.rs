@@ -65,6 +65,7 @@ impl Script {
         let record = self.on_lease(user, "update", ms);
         record.lease = Some(StoredLease {
             uid: "1".into(),
+            resource_version: ms,
             holder_identity: holder.into(),
             lease_transitions: Some(transitions),
             lease_duration_seconds: Some(15),

@@ -9,6 +9,7 @@ mod gate;
 mod half_close;
 mod header_table;
 mod headers;
+mod kubeconfigs;
 mod load;
 mod metrics;
 mod options;
