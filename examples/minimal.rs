@@ -12,10 +12,12 @@ use kube_leader_gate::{Election, LeaseTiming, health::Health, runtime::gated, sh
 use serde_json::json;
 use std::{env, error::Error, sync::Arc, time::Duration};
 use tokio::net::TcpListener;
+use tracing_subscriber::EnvFilter;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    tracing_subscriber::fmt().init();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")); // RUST_LOG
+    tracing_subscriber::fmt().with_env_filter(filter).init();
     let config = Config::infer().await?;
     let election = Election::builder(&config.default_namespace, "greeter") // the Lease
         .timing(LeaseTiming::fast())

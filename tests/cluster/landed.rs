@@ -9,21 +9,30 @@ use test_support::apiserver::AuditEvent;
 
 /// Corrects the events of such writes, and says whether the log has what made each of these leases what it is.
 pub fn settle(events: &mut [AuditEvent], leases: &[Value]) -> bool {
-    let mut seen: Vec<_> =
-        events.iter().filter_map(|it| Some((name(it)?.to_owned(), version(&it.request_object)?))).collect();
-    seen.sort_by_key(|(_, version)| *version);
-    for (name, version) in seen {
+    let mut seen: Vec<_> = (events.iter().enumerate())
+        .filter_map(|(place, it)| Some((version(&it.request_object)?, name(it)?.to_owned(), place)))
+        .collect();
+    seen.sort();
+    for (version, name, place) in seen {
         // If no event has it, the server was killed before it could log.
-        let _ = is_logged(events, &name, version, None);
+        let _ = is_logged(events, &name, version, &Shown::ToWrite(place));
     }
     leases.iter().all(|lease| {
         let name = lease["metadata"]["name"].as_str().expect("a name");
-        is_logged(events, name, version(lease).expect("a version"), Some(lease))
+        is_logged(events, name, version(lease).expect("a version"), &Shown::Now(lease))
     })
 }
 
+/// What shows that a version was stored.
+enum Shown<'a> {
+    /// The lease is this now.
+    Now(&'a Value),
+    /// The event at this place has seen the version.
+    ToWrite(usize),
+}
+
 /// Whether an event has stored this version. If none has, the write that must have landed is taken for it.
-fn is_logged(events: &mut [AuditEvent], lease: &str, stored: u64, now: Option<&Value>) -> bool {
+fn is_logged(events: &mut [AuditEvent], lease: &str, stored: u64, shown: &Shown<'_>) -> bool {
     let of_lease = |it: &AuditEvent| name(it) == Some(lease);
     let before = events.iter().filter(|it| of_lease(it)).map(|it| &it.response_object);
     let before = before.filter_map(|it| Some((version(it)?, it))).filter(|(version, _)| *version <= stored);
@@ -31,24 +40,38 @@ fn is_logged(events: &mut [AuditEvent], lease: &str, stored: u64, now: Option<&V
     if before.is_some_and(|(version, _)| version == stored) {
         return true;
     }
-    let uid = now.or(before.map(|it| it.1)).map(|it| it["metadata"]["uid"].clone()).unwrap_or_default();
+    let later = match shown {
+        Shown::Now(lease) => lease,
+        Shown::ToWrite(place) => &events[*place].response_object,
+    };
+    let uid = [later, before.map_or(later, |it| it.1)].map(|it| it["metadata"]["uid"].clone());
+    let uid = uid.into_iter().find(Value::is_string).unwrap_or_default();
     let before = before.map(|(version, _)| version);
-    let landed = events.iter_mut().find(|it| {
-        let spec = &it.request_object["spec"];
-        let fits = now.is_none_or(|now| *spec == now["spec"]);
-        of_lease(it)
-            && it.response_status.code >= 500
-            && (it.verb == "create" || version(&it.request_object) == before)
-            && spec.is_object()
-            && fits
+    let failed = events.iter().enumerate().filter(|(_, it)| {
+        of_lease(it) && it.response_status.code >= 500 && it.request_object["spec"].is_object()
     });
-    let Some(landed) = landed else { return false };
+    let landed = match shown {
+        Shown::Now(lease) => {
+            failed.filter(|(_, it)| it.request_object["spec"] == lease["spec"]).map(|it| it.0).next_back()
+        }
+        // Of several, the one whose term the next write continues.
+        Shown::ToWrite(next) => failed
+            .filter(|(_, it)| version(&it.request_object) == before)
+            .max_by_key(|(place, it)| (term(it) == term(&events[*next]), *place))
+            .map(|it| it.0),
+    };
+    let Some(landed) = landed.map(|place| &mut events[place]) else { return false };
     landed.response_status.code = 200;
     landed.response_object = landed.request_object.clone();
     landed.response_object["kind"] = "Lease".into();
     landed.response_object["metadata"]["resourceVersion"] = stored.to_string().into();
     landed.response_object["metadata"]["uid"] = uid;
     true
+}
+
+/// The term that a write is about: its holder and its number.
+fn term(event: &AuditEvent) -> [&Value; 2] {
+    ["holderIdentity", "leaseTransitions"].map(|field| &event.request_object["spec"][field])
 }
 
 /// The lease that a write is for, if it is one for a lease.
@@ -91,6 +114,13 @@ fn lease(holder: &str, version: &str) -> Value {
     })
 }
 
+/// The holders and versions that the writes stored. All are of one lease.
+fn landed(log: &[AuditEvent]) -> Vec<(&str, u64)> {
+    let writes = log.iter().filter(|it| it.write().is_some_and(|it| it.took_effect()));
+    let stored = writes.map(|it| &it.response_object).inspect(|it| assert_eq!(it["metadata"]["uid"], "u"));
+    stored.map(|it| (it["spec"]["holderIdentity"].as_str().unwrap(), version(it).unwrap())).collect()
+}
+
 pub fn write_without_its_sender_is_found_by_what_followed() {
     let mut log = events(&[
         ("create", "", "a", Some("3")),
@@ -102,11 +132,35 @@ pub fn write_without_its_sender_is_found_by_what_followed() {
         ("update", "9", "d", None),
     ]);
     assert!(settle(&mut log, &[lease("d", "12")]));
-    let holders: Vec<_> = (log.iter().filter_map(AuditEvent::write).filter(WriteRecord::took_effect))
-        .map(|it| it.lease.map(|it| (it.holder_identity, it.resource_version, it.uid)).expect("a lease"))
-        .collect();
-    let expected = [("a", 3), ("a", 5), ("", 8), ("b", 9), ("d", 12)];
-    assert_eq!(holders, expected.map(|(holder, version)| (holder.to_owned(), version, "u".to_owned())));
+    assert_eq!(landed(&log), [("a", 3), ("a", 5), ("", 8), ("b", 9), ("d", 12)]);
+}
+
+pub fn of_two_failed_writes_the_one_landed_that_was_continued() {
+    for holders in [["a", "b"], ["b", "a"]] {
+        let mut log = events(&[
+            ("create", "", "a", Some("5")),
+            ("update", "5", holders[0], None),
+            ("update", "5", holders[1], None),
+            ("update", "8", "b", Some("9")),
+        ]);
+        assert!(settle(&mut log, &[lease("b", "9")]));
+        assert_eq!(landed(&log), [("a", 5), ("b", 8), ("b", 9)]);
+    }
+}
+
+pub fn failed_create_is_not_taken_for_an_update() {
+    let mut log = events(&[
+        ("create", "", "b", None), // too late
+        ("create", "", "a", Some("5")),
+        ("update", "5", "a", None),
+        ("update", "8", "a", Some("9")),
+    ]);
+    assert!(settle(&mut log, &[lease("a", "9")]));
+    assert_eq!(landed(&log), [("a", 5), ("a", 8), ("a", 9)]);
+    // Unless there was no lease before.
+    let mut log = events(&[("create", "", "a", None), ("update", "5", "a", Some("8"))]);
+    assert!(settle(&mut log, &[lease("a", "8")]));
+    assert_eq!(landed(&log), [("a", 5), ("a", 8)]);
 }
 
 pub fn unknown_version_is_waited_for() {

@@ -168,6 +168,8 @@ fn main() -> ExitCode {
             plain guides::sidecar_termination_grace_covers_a_stop;
             plain guides::sidecar_manifest_is_consistent;
             plain landed::write_without_its_sender_is_found_by_what_followed;
+            plain landed::of_two_failed_writes_the_one_landed_that_was_continued;
+            plain landed::failed_create_is_not_taken_for_an_update;
             plain landed::unknown_version_is_waited_for;
             plain mistakes::each_mistake_has_a_scene;
             paused operators::changes::gated;

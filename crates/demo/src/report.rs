@@ -33,6 +33,8 @@ fn write(out: &mut String, verdict: &Verdict) -> std::fmt::Result {
         )?;
     }
     writeln!(out)?;
+    writeln!(out, "failed: the API server did not answer")?;
+    writeln!(out)?;
     writeln!(out, "act                 from     to       lease taken  first write  after")?;
     for it in &verdict.handovers {
         let act = ACTS.get(it.act).map_or("", |act| act.title);
@@ -46,7 +48,7 @@ fn write(out: &mut String, verdict: &Verdict) -> std::fmt::Result {
     if let Some(latest) = verdict.overtaken.iter().max() {
         writeln!(
             out,
-            "Writes of the holder that crossed the theft or the deletion on their way: {}, the last {} after it.",
+            "Writes that the holder had sent before it could know of the theft or the deletion: {}, the last {} after it.",
             verdict.overtaken.len(),
             millis(*latest)
         )?;

@@ -45,11 +45,7 @@ pub(crate) fn impersonates(headers: &HeaderMap) -> bool {
 /// `impersonates`. The sidecar's own credentials are added behind the gate.
 pub(crate) fn to_upstream(method: &Method, headers: &mut HeaderMap, impersonates: bool) -> bool {
     // One look at what is there costs less than a look for each name, and most requests have none of them.
-    let due = due(headers, |name| match name {
-        // A proxy in front of the API server may read cookies. The length follows from the body.
-        "authorization" | "content-length" | "cookie" | "expect" | "sec-websocket-protocol" => true,
-        name => name.starts_with(FRONT_PROXY) || impersonates && name.starts_with(IMPERSONATION),
-    });
+    let due = due(headers, |name| is_callers_own(name, impersonates));
     let upgrade = if due.is_empty() { None } else { upgrade(headers) };
     let upgrades = upgrade.is_some();
     if !due.is_empty() {
@@ -70,6 +66,20 @@ pub(crate) fn to_upstream(method: &Method, headers: &mut HeaderMap, impersonates
         headers.append(CONNECTION, HeaderValue::from_static("close"));
     }
     upgrades
+}
+
+/// Makes the trailers of a request fit for the API server. A proxy on the way may take them for headers.
+pub(crate) fn clean_trailers(trailers: &mut HeaderMap) {
+    remove(trailers, due(trailers, |name| is_callers_own(name, true)));
+}
+
+/// Whether the API server must not see the caller's header of this name.
+fn is_callers_own(name: &str, impersonates: bool) -> bool {
+    match name {
+        // A proxy in front of the API server may read cookies. The length follows from the body.
+        "authorization" | "content-length" | "cookie" | "expect" | "sec-websocket-protocol" => true,
+        name => name.starts_with(FRONT_PROXY) || impersonates && name.starts_with(IMPERSONATION),
+    }
 }
 
 /// Makes the headers of an answer fit for the caller.

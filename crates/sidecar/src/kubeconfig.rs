@@ -27,7 +27,9 @@ pub(crate) async fn load(file: Option<&Path>) -> Result<Config, Failure> {
             };
             read.await.map_err(explain)?
         }
-        None => Config::infer().await?,
+        None => Config::infer()
+            .await
+            .map_err(|error| format!("{}; name a kubeconfig by --kubeconfig or KUBECONFIG", chain(&error)))?,
     };
     let is_own =
         names_a_proxy(&file.map_or_else(Kubeconfig::read, Kubeconfig::read_from).unwrap_or_default());

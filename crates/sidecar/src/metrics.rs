@@ -48,6 +48,7 @@ impl Pages for Metrics {
         let mut answer = Response::new(String::new());
         if request.uri().path() != PATH {
             *answer.status_mut() = StatusCode::NOT_FOUND;
+            *answer.body_mut() = format!("not found; there is {PATH}\n");
         } else if ![Method::GET, Method::HEAD].contains(request.method()) {
             *answer.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));

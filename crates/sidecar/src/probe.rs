@@ -13,7 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Enough for any page of the status port.
 const LONGEST: u64 = 64 * 1024;
 
-/// Asks the sidecar at --status for a page, prints it, and fails unless the page says yes
+/// Asks the sidecar at --status for a page, prints it, and fails unless the page says yes. `leader` names the leader, and
+/// always says yes
 #[derive(Args, Debug)]
 pub struct Probe {
     /// The page

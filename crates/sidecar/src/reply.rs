@@ -22,8 +22,8 @@ pub(crate) const UNKNOWN: StatusCode = StatusCode::FAILED_DEPENDENCY;
 /// The gate rejected the write.
 pub(crate) fn not_leader(error: &ErrNotLeader, asked: &RequestInfo<'_>) -> Response<Answer> {
     let mut message = error.to_string();
-    if message.ends_with("in the election's policy") {
-        message += ", by --allow of the sidecar";
+    if let Some(part) = message.strip_suffix("exempt the request in the election's policy") {
+        message = format!("{part}permit the request by --allow of the sidecar, if it may be sent twice");
     }
     status(StatusCode::SERVICE_UNAVAILABLE, "NotLeader", &message, Some(asked))
 }

@@ -122,6 +122,7 @@ impl Sidecar {
     /// If the election ends by itself.
     pub async fn run(self, stopped: oneshot::Receiver<()>) -> Result<(), Failure> {
         let Self { listener, status, metrics, proxy, election, .. } = self;
+        let others = (usize::from(status.is_some()) + usize::from(metrics.is_some())) * status::CONNECTIONS;
         let _status = status.map(|(listener, _)| {
             let status = Status::new(proxy.candidate.clone(), proxy.hosts.clone());
             AbortOnDropHandle::new(tokio::spawn(status::serve(status, listener)))
@@ -133,7 +134,7 @@ impl Sidecar {
         let mut connections = Connections::new();
         let serve = |stream, stop| connection::serve(stream, proxy.clone(), stop);
         tokio::select! {
-            never = connections.accept(&listener, serve) => match never {},
+            never = connections.accept(&listener, others, serve) => match never {},
             Err(ended) = running.candidate().ended() => return Err(ended.into()),
             // An error says that the sender of the signals has gone.
             _ = stopped => {}

@@ -18,8 +18,8 @@ const MOST: usize = 4096;
 const QUEUE: u32 = 4096;
 /// Descriptors of one connection: the caller's socket, and a connection to the API server.
 const EACH: u64 = 2;
-/// Descriptors for the election, the status port, files, and connections that are being closed.
-const RESERVED: u64 = 128;
+/// Descriptors for the election, files, and connections that are being closed.
+const RESERVED: u64 = 64;
 
 /// The connections of callers. Dropping this ends them.
 pub(crate) struct Connections {
@@ -56,14 +56,16 @@ pub(crate) fn bind(addr: SocketAddr) -> Result<TcpListener, Failure> {
 
 /// The next connection. Cancel-safe.
 pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
+    let mut is_told = false;
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
-            Err(error) => {
-                tracing::warn!("cannot accept a connection: {error}");
-                sleep(BACKOFF).await;
-            }
+            // Once: it may last, and there is another try each `BACKOFF`.
+            Err(error) if !is_told => tracing::warn!("cannot accept a connection: {error}"),
+            Err(_) => {}
         }
+        is_told = true;
+        sleep(BACKOFF).await;
     }
 }
 
@@ -75,15 +77,17 @@ impl Connections {
     }
 
     /// Accepts connections for ever. Beyond the limit, new ones wait in the listener's queue until one ends. Cancel-safe.
+    /// `others` are the descriptors that other listeners may need.
     pub(crate) async fn accept<F>(
         &mut self,
         listener: &TcpListener,
+        others: usize,
         serve: impl Fn(TcpStream, Stop) -> F,
     ) -> Infallible
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let most = limit();
+        let most = limit(others as u64);
         loop {
             tokio::select! {
                 Some(_) = self.tasks.join_next() => {}
@@ -114,11 +118,12 @@ impl Connections {
 }
 
 /// How many connections may be open at once, so that the election always has descriptors of its own.
-fn limit() -> usize {
+fn limit(others: u64) -> usize {
     let limit = getrlimit(Resource::Nofile);
     // The soft limit is there for programs that use select(2).
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-    let room = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED) / EACH;
+    let room =
+        getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED + others) / EACH;
     usize::try_from(room).unwrap_or(MOST).clamp(1, MOST)
 }
 

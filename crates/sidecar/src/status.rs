@@ -18,7 +18,7 @@ use tokio_util::task::AbortOnDropHandle;
 const MAX_TOLERABLE_EXPIRED: Duration = Duration::from_secs(20);
 /// The limit of open connections. Probes come one by one. Beyond the limit the oldest connection is closed, so that
 /// idle callers do not starve probes.
-const CONNECTIONS: usize = 64;
+pub(crate) const CONNECTIONS: usize = 64;
 /// How long the head of a connection's one request may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST_HEAD: usize = 8 * 1024;

@@ -1,5 +1,6 @@
 //! The body of a request on its way to the API server.
 
+use crate::headers;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Limited};
@@ -44,7 +45,11 @@ impl Body for Upload {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        self.0.as_mut().map_or(Poll::Ready(None), |body| Pin::new(body).poll_frame(cx))
+        let frame = self.0.as_mut().map_or(Poll::Ready(None), |body| Pin::new(body).poll_frame(cx));
+        frame.map_ok(|mut frame| {
+            frame.trailers_mut().map(headers::clean_trailers);
+            frame
+        })
     }
 
     fn is_end_stream(&self) -> bool {

@@ -98,13 +98,12 @@ impl Judge {
     fn correct(&self, events: &mut [(LogTime, &WriteRecord)]) {
         let Some((&mut (_, last), earlier)) = events.split_last_mut() else { return };
         let version = |it: &WriteRecord| it.lease.as_ref().map(|lease| lease.resource_version);
-        if !self.is_lease(last) || version(last).is_none() {
-            return;
-        }
-        let is_after =
-            |(moment, it): &(LogTime, &WriteRecord)| *moment > last.received && version(it) > version(last);
+        let Some(own) = version(last).filter(|_| self.is_lease(last)) else { return };
         let lease_writes = earlier.iter().enumerate().rev().filter(|(_, (_, it))| self.is_lease(it));
-        if let Some((place, _)) = lease_writes.take_while(|(_, it)| is_after(it)).last() {
+        let concurrent = lease_writes.take_while(|(_, (moment, _))| *moment > last.received);
+        // A deletion has no version.
+        let versions = concurrent.filter_map(|(place, (_, it))| Some((place, version(it)?)));
+        if let Some((place, _)) = versions.take_while(|(_, version)| *version > own).last() {
             events[place..].rotate_right(1);
             events[place].0 = events[place + 1].0;
         }

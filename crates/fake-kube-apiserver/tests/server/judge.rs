@@ -118,6 +118,20 @@ fn stored_version_decides_between_writes_at_the_same_time() {
     }
 }
 
+/// A deletion has no version, so it stops no correction.
+#[test]
+fn deletion_hides_no_overlap_of_stored_versions() {
+    let mut script = Script::new();
+    script.lease("a", "a", 0, 0);
+    let arrived = script.moment(20_000);
+    script.lease("b", "b", 1, 20_020);
+    script.on_lease("outsider", "delete", 20_030);
+    // The server had carried this one out before that of b.
+    script.lease("a", "a", 0, 20_010).received = arrived;
+    script.write("a", 20_040);
+    assert_eq!(kinds(&script.verdict()), [("a".into(), StrayKind::Overlap("b".into()))]);
+}
+
 #[test]
 fn holder_identity_names_the_candidate() {
     let mut script = Script::new();

@@ -21,7 +21,7 @@ async fn follower_reads_and_rejects_writes_with_status() {
     let begins = "write attempt rejected as client is not leader: delete configmaps \"x\" in namespace \"default\"; the \
                   last known holder of the lease is \"outsider\"";
     assert!(message.starts_with(begins), "{message}");
-    let ends = "or exempt the request in the election's policy, by --allow of the sidecar";
+    let ends = "or permit the request by --allow of the sidecar, if it may be sent twice";
     assert!(message.ends_with(ends), "{message}");
     assert_eq!(answer.json()["details"]["kind"], "configmaps");
     assert_eq!(answer.json()["details"]["name"], "x");

@@ -7,7 +7,7 @@ use crate::{
 };
 use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use std::convert::Infallible;
@@ -26,15 +26,21 @@ async fn path_of_kubeconfig_server_is_prepended() {
 }
 
 #[tokio::test]
-async fn trailers_pass_in_both_directions() {
+async fn trailers_pass_in_both_directions_without_credentials() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::leading(&upstream, "a").await;
     let sum = || HeaderMap::from_iter([("x-sum".parse().unwrap(), HeaderValue::from_static("42"))]);
-    let frames = [Frame::data(Bytes::from("body")), Frame::trailers(sum())];
+    let mut sent = sum();
+    for name in ["cookie", "proxy-authorization", "impersonate-group", "x-remote-user", "x-remote-uid"] {
+        sent.insert(name, HeaderValue::from_static("theirs"));
+    }
+    let names: Vec<_> = sent.keys().map(HeaderName::as_str).collect();
+    let names = HeaderValue::try_from(names.join(", ")).unwrap();
+    let frames = [Frame::data(Bytes::from("body")), Frame::trailers(sent)];
     let body = StreamBody::new(stream::iter(frames.map(Ok::<_, Infallible>)));
     let mut request = request("POST", "/test/trailers", "").map(|_| body);
     request.headers_mut().insert("te", HeaderValue::from_static("trailers"));
-    request.headers_mut().insert("trailer", HeaderValue::from_static("x-sum"));
+    request.headers_mut().insert("trailer", names);
     let response = Caller::connect(sidecar.addr).await.send(request).await.unwrap();
     let answer = Answer::read(response).await;
     assert_eq!((answer.body.as_str(), answer.trailers), ("body", sum()));

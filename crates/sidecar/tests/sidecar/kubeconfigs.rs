@@ -36,6 +36,7 @@ async fn several_files_in_kubeconfig_variable_are_one() {
     let (status, said) = run_by(&command(&[&cluster, &missing])).await;
     assert_eq!(status.code(), Some(1), "{said}");
     assert!(said.contains(missing.to_str().unwrap()) && said.contains("No such file"), "{said}");
+    assert!(said.contains("name a kubeconfig by --kubeconfig or KUBECONFIG"), "{said}");
 
     let one = env::join_paths([&cluster, &user]).unwrap();
     let mut command = Command::new(binary());

@@ -169,18 +169,26 @@ async fn burst_of_connections_waits_in_the_queue() {
     }
 }
 
-/// The election and the probes have descriptors of their own.
+/// The election, the probes and the metrics have descriptors of their own: 64 each. Each connection may need 2.
 #[tokio::test]
 async fn connections_beyond_the_descriptors_wait() {
+    descriptors_let_in(4, 136, &[]).await;
+    descriptors_let_in(4, 200, &["--metrics", "127.0.0.1:0"]).await;
+}
+
+async fn descriptors_let_in(most: usize, descriptors: usize, options: &[&str]) {
     const REQUEST: &str = "GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    // 128 are reserved, and each connection may need 2.
-    let (most, limited) = (4, "ulimit -n 136 && exec \"$0\" \"$@\"");
+    let limited = format!("ulimit -n {descriptors} && exec \"$0\" \"$@\"");
     let upstream = Upstream::start().await;
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("kubeconfig");
     fs::write(&file, kubeconfig(&upstream.url(), "a").to_string()).unwrap();
     let mut command = Command::new("sh");
-    command.args(["-c", limited]).arg(binary()).args(["--lease", "default/app", "--identity", "a"]);
+    command
+        .args(["-c", &limited])
+        .arg(binary())
+        .args(["--lease", "default/app", "--identity", "a"])
+        .args(options);
     command.args(["--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", "--kubeconfig"]).arg(file);
     let sidecar = Sidecar::start_by(command, folder).await;
     let mut open = Vec::new();

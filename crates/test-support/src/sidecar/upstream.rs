@@ -223,8 +223,9 @@ async fn answer(
         "/test/trailers" => {
             let whole = body.collect().await?;
             let trailers = whole.trailers().cloned().unwrap_or_default();
+            let names = trailers.keys().map(HeaderName::as_str).collect::<Vec<_>>().join(", ");
             let frames = [Ok(Frame::data(whole.to_bytes())), Ok(Frame::trailers(trailers))];
-            let response = Response::builder().header(header::TRAILER, "x-sum");
+            let response = Response::builder().header(header::TRAILER, names);
             response.body(StreamBody::new(stream::iter(frames)).boxed_unsync())?
         }
         _ => {
