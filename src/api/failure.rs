@@ -31,6 +31,15 @@ impl From<Error> for ErrLock {
     }
 }
 
+impl ErrLock {
+    /// The error of a call that had no connection to the API server: the name has no address, nothing listens there, or TLS
+    /// fails. It is for a client that connects by hyper-util's connector by itself, without the client of hyper-util.
+    #[must_use]
+    pub fn unconnected(error: &(dyn StdError + 'static)) -> Self {
+        Self::new(kind_of_connecting(error), text(error))
+    }
+}
+
 /// Whether the client can send nothing any more. Each kube client has a buffer with a task.
 fn is_dead(error: &Error) -> bool {
     match error {
@@ -53,6 +62,11 @@ fn kind(error: &Error) -> ErrLockKind {
     if !causes(error).any(connects) {
         return ErrLockKind::CutOff;
     }
+    kind_of_connecting(error)
+}
+
+/// What kept a client from a connection.
+fn kind_of_connecting(error: &(dyn StdError + 'static)) -> ErrLockKind {
     // hyper-util does not export these two types.
     let says = |start: &str| causes(error).any(|it| it.to_string().starts_with(start));
     // Of the kernel, or of a limit of time for the connection. TLS has no such error.
@@ -72,13 +86,12 @@ fn kind(error: &Error) -> ErrLockKind {
 }
 
 /// The error and its causes, outermost first.
-fn causes(error: &Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
-    let outermost: &(dyn StdError + 'static) = error;
-    iter::successors(Some(outermost), |&it| it.source()).take(DEEPEST)
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    iter::successors(Some(error), |&it| it.source()).take(DEEPEST)
 }
 
 /// The causes in words, without those that only say in which part of the client it failed.
-fn text(error: &Error) -> String {
+fn text(error: &(dyn StdError + 'static)) -> String {
     let is_frame = |it: &&(dyn StdError + 'static)| {
         it.is::<legacy::Error>() || matches!(it.downcast_ref(), Some(Error::Service(_) | Error::Auth(_)))
     };

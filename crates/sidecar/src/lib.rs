@@ -3,7 +3,8 @@
 //!
 //! `args` has the settings; `kubeconfig` finds the API server. A request comes in at `serve` and `connection`, which
 //! shares its `socket` with hyper, and keeps its state in `exchange`. `hosts` and `headers` check and clean it, `proxy` sends it through the gate to
-//! `upstream`, `upload` is its body, `tunnel` is what follows an upgrade, and `reply` is the answer to a failure.
+//! `upstream` and the connections of `pool`, `upload` is its body, `tunnel` is what follows an upgrade, and `reply` is the answer
+//! to a failure: `unanswered` says why there is no other.
 //! `status` answers probes, and `probe` asks it; `metrics` is for Prometheus. `run` starts all of that and stops it in order.
 
 #[cfg(not(unix))]
@@ -17,6 +18,7 @@ mod headers;
 mod hosts;
 mod kubeconfig;
 mod metrics;
+mod pool;
 mod probe;
 mod proxy;
 mod reply;
@@ -25,6 +27,7 @@ mod serve;
 mod socket;
 mod status;
 mod tunnel;
+mod unanswered;
 mod upload;
 mod upstream;
 

@@ -6,8 +6,9 @@ use crate::{
     hosts::Hosts,
     reply::{self, Answer},
     tunnel::Tunnel,
+    unanswered,
     upload::Upload,
-    upstream::{self, Upstream},
+    upstream::Upstream,
 };
 use http::{
     HeaderValue, Method, Request, Response, StatusCode, Version,
@@ -106,7 +107,7 @@ impl Proxy {
             None => return reply::no_answer(is_read, CUT_OFF),
             Some(Ok(response)) => response,
             Some(Err(error)) => {
-                return fail(error, &RequestInfo::from_parts(&method, &uri, caller.is_some()));
+                return fail(&error, &RequestInfo::from_parts(&method, &uri, caller.is_some()));
             }
         };
         let switches = response.status() == StatusCode::SWITCHING_PROTOCOLS;
@@ -136,23 +137,23 @@ fn has_no_upgrade(plain: &RequestInfo<'_>) -> bool {
     plain.is_read() && !plain.resource().is_empty() && plain.subresource().is_empty()
 }
 
-fn fail(error: tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
-    if let Some(refused) = ErrNotLeader::find(&*error) {
+fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
+    if let Some(refused) = ErrNotLeader::find(&**error) {
         tracing::debug!("{refused}");
         return reply::not_leader(refused, asked);
     }
-    if let Some(lost) = ErrLeadershipLost::find(&*error) {
+    if let Some(lost) = ErrLeadershipLost::find(&**error) {
         tracing::debug!("{lost}");
         return reply::leadership_lost(lost, asked);
     }
-    if let Some(message) = upstream::broken_body(&error) {
+    if let Some(message) = unanswered::broken_body(error) {
         tracing::debug!("{message}");
         let mut answer = reply::bad_request(&message);
         // The sidecar cannot tell where the next request begins.
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         return answer;
     }
-    let (is_sent, message) = upstream::explain(error);
+    let (is_sent, message) = unanswered::explain(error);
     tracing::warn!(verb = %asked.verb(), target = %asked.target(), "{message}");
     reply::no_answer(!is_sent || asked.is_read(), &message)
 }

@@ -12,10 +12,15 @@ use futures_util::{StreamExt, future::join_all, stream};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use serde_json::Value;
-use std::{convert::Infallible, fs, io::ErrorKind, process::Command};
+use std::{convert::Infallible, fs, future::pending, io::ErrorKind, net::Ipv4Addr, process::Command};
 use tempfile::TempDir;
 use test_support::usage;
-use tokio::task::JoinSet;
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpSocket, TcpStream},
+    sync::oneshot,
+    task::JoinSet,
+};
 
 const MIB: usize = 1 << 20;
 /// One MiB, in the kernel's unit.
@@ -167,6 +172,55 @@ async fn burst_of_connections_waits_in_the_queue() {
     for mut caller in burst {
         caller.read_until("gitVersion").await;
     }
+}
+
+/// A request waits for a connection of its own, or for one that another has finished with, and no more than that.
+#[tokio::test]
+async fn callers_take_no_more_descriptors_while_the_server_accepts_nothing() {
+    const CALLERS: u64 = 2;
+    let upstream = Upstream::start().await;
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let (addr, behind) = (listener.local_addr().unwrap(), upstream.addr);
+    let (stop, mut stopped) = oneshot::channel::<()>();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let mut wires = JoinSet::new();
+        loop {
+            let (mut near, _) = tokio::select! {
+                accepted = listener.accept() => accepted.unwrap(),
+                _ = &mut stopped => return pending().await,
+            };
+            wires.spawn(async move {
+                let mut far = TcpStream::connect(behind).await.unwrap();
+                let _ = copy_bidirectional(&mut near, &mut far).await;
+            });
+        }
+    });
+    let own = kubeconfig(&format!("http://{addr}"), "a");
+    let sidecar = Sidecar::start_with(own, "a", &["--timing", "65/60/2"]).await;
+    sidecar.leads().await;
+    assert_eq!(get(sidecar.addr, "/version").await.code, 200);
+    let before = descriptors(&sidecar);
+    stop.send(()).unwrap();
+    let mut full = JoinSet::new();
+    (0..4).for_each(|_| drop(full.spawn(TcpStream::connect(addr))));
+    for _ in 0..2 {
+        full.join_next().await.unwrap().unwrap().unwrap();
+    }
+    let ask = async || {
+        let mut caller = Caller::connect(sidecar.addr).await;
+        for _ in 0..100 {
+            let answer =
+                within(SOON, "an answer", caller.send(request("GET", "/version", ""))).await.unwrap();
+            assert_eq!(Answer::read(answer).await.code, 200);
+        }
+        caller
+    };
+    let _callers = tokio::join!(ask(), ask());
+    let now = descriptors(&sidecar);
+    assert!(now <= before + 2 * CALLERS, "{before} before, {now} now");
 }
 
 /// The election, the probes and the metrics have descriptors of their own: 64 each. Each connection may need 2.

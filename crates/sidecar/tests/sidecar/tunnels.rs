@@ -173,6 +173,7 @@ async fn granted_upgrade_to_http2_opens_no_tunnel() {
         let mut open = Vec::new();
         while let Ok((stream, _)) = listener.accept().await {
             let mut raw = Raw(stream);
+            raw.read_until("\r\n\r\n").await;
             raw.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n")
                 .await;
             open.push(raw);

@@ -1,0 +1,165 @@
+//! The pool before a server in memory, with a paused clock.
+
+use super::*;
+use http_body_util::Empty;
+use hyper::body::Bytes;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::{
+    future::pending,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
+    sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    task::yield_now,
+    time::advance,
+};
+use tower::service_fn;
+
+const REQUEST: &str = "GET / HTTP/1.1\r\n\r\n";
+const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+
+/// What becomes of attempts to connect.
+#[derive(Default)]
+struct Net {
+    accepts: AtomicBool,
+    panics: AtomicBool,
+    attempts: AtomicUsize,
+}
+
+type Sent = Result<Response<Incoming>, Unanswered>;
+
+/// A server's ends of the connections, and a way to send a request there.
+fn start() -> (Arc<Net>, UnboundedReceiver<DuplexStream>, impl AsyncFn() -> Sent + Clone) {
+    let net = Arc::new(Net { accepts: true.into(), ..Net::default() });
+    let (accept, accepted) = unbounded_channel();
+    let asked = net.clone();
+    let connector = service_fn(move |_| {
+        let (asked, accept) = (asked.clone(), accept.clone());
+        async move {
+            asked.attempts.fetch_add(1, SeqCst);
+            assert!(!asked.panics.load(SeqCst), "as a bug would");
+            if !asked.accepts.load(SeqCst) {
+                pending::<()>().await;
+            }
+            let (near, far) = duplex(1024);
+            accept.send(far)?;
+            Ok::<_, BoxError>(TokioIo::new(near))
+        }
+    });
+    let pool = Arc::new(Pool::new(connector, Uri::from_static("http://server"), TokioExecutor::new()));
+    (net, accepted, async move || pool.clone().send(Request::new(Empty::<Bytes>::new())).await)
+}
+
+async fn answer(end: &mut DuplexStream) {
+    let mut request = vec![0; REQUEST.len()];
+    end.read_exact(&mut request).await.unwrap();
+    assert_eq!(request, REQUEST.as_bytes());
+    end.write_all(ANSWER.as_bytes()).await.unwrap();
+}
+
+/// The first request, on a new connection.
+async fn first(accepted: &mut UnboundedReceiver<DuplexStream>, ask: &impl AsyncFn() -> Sent) -> DuplexStream {
+    let serve = async {
+        let mut end = accepted.recv().await.unwrap();
+        answer(&mut end).await;
+        end
+    };
+    let (sent, end) = tokio::join!(ask(), serve);
+    sent.unwrap();
+    end
+}
+
+#[tokio::test(start_paused = true)]
+async fn connection_is_kept_for_a_minute() {
+    let (net, mut accepted, ask) = start();
+    let mut end = first(&mut accepted, &ask).await;
+    for _ in 0..3 {
+        sleep(IDLE / 2).await;
+        let (sent, ()) = tokio::join!(ask(), answer(&mut end));
+        sent.unwrap();
+    }
+    assert_eq!(net.attempts.load(SeqCst), 1);
+    let idle = Instant::now();
+    assert_eq!(end.read(&mut [0; 1]).await.unwrap(), 0, "it is closed");
+    assert!((IDLE..2 * IDLE).contains(&idle.elapsed()), "{:?}", idle.elapsed());
+}
+
+/// A process that was frozen has a pool that was not swept.
+#[tokio::test(start_paused = true)]
+async fn connection_that_was_idle_for_a_minute_is_not_used() {
+    let (_net, mut accepted, ask) = start();
+    let _old = first(&mut accepted, &ask).await;
+    advance(IDLE).await;
+    first(&mut accepted, &ask).await;
+}
+
+#[tokio::test]
+async fn request_is_sent_again_only_if_it_was_not_sent() {
+    let (net, mut accepted, ask) = start();
+    let end = first(&mut accepted, &ask).await;
+    drop(end);
+    // The connection's task does not know yet.
+    let mut end = first(&mut accepted, &ask).await;
+    assert_eq!(net.attempts.load(SeqCst), 2);
+    let cut = async {
+        end.read_exact(&mut [0; REQUEST.len()]).await.unwrap();
+        drop(end);
+    };
+    let (sent, ()) = tokio::join!(ask(), cut);
+    assert!(matches!(sent, Err(Unanswered::CutOff { is_sent: true, .. })), "{sent:?}");
+    assert_eq!(net.attempts.load(SeqCst), 2);
+    let refuse = async { drop(accepted.recv().await) };
+    let (sent, ()) = tokio::join!(ask(), refuse);
+    assert!(matches!(sent, Err(Unanswered::CutOff { is_sent: false, .. })), "{sent:?}");
+    assert_eq!(net.attempts.load(SeqCst), 3, "a new connection is the last try");
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_are_never_more_than_requests_that_wait() {
+    let (net, mut accepted, ask) = start();
+    let mut end = first(&mut accepted, &ask).await;
+    net.accepts.store(false, SeqCst);
+    let served = tokio::spawn(async move {
+        loop {
+            answer(&mut end).await;
+        }
+    });
+    // Whoever waits gets the connection that the other has finished with.
+    let ask_often = async || {
+        for _ in 0..100 {
+            ask().await.unwrap();
+            yield_now().await;
+        }
+    };
+    tokio::join!(ask_often(), ask_often());
+    assert_eq!(net.attempts.load(SeqCst), 2);
+    served.abort();
+    yield_now().await;
+    // Callers that come and go.
+    for _ in 0..100 {
+        tokio::select! {
+            biased;
+            _ = ask() => panic!("there is no connection"),
+            () = yield_now() => {}
+        }
+    }
+    assert_eq!(net.attempts.load(SeqCst), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempt_that_ends_badly_fails_its_request_alone() {
+    let (net, mut accepted, ask) = start();
+    net.accepts.store(false, SeqCst);
+    let begun = Instant::now();
+    let late = ask().await.unwrap_err();
+    assert_eq!(begun.elapsed(), CONNECTING);
+    let (is_sent, told) = crate::unanswered::explain(&late.into());
+    assert!(!is_sent && told.contains("unreachable: no connection within 30s. To do: "), "{told}");
+    net.panics.store(true, SeqCst);
+    let failed = ask().await.unwrap_err();
+    assert!(matches!(&failed, Unanswered::Unconnected(_)), "{failed:?}");
+    net.panics.store(false, SeqCst);
+    net.accepts.store(true, SeqCst);
+    first(&mut accepted, &ask).await;
+}
