@@ -1,10 +1,12 @@
 //! Connections to the API server, each for one request at a time.
 //!
-//! A request takes a connection that waits, or the first that comes: a new one, or one that another request has finished
-//! with. There are never more attempts to connect than requests that wait. So callers never need more connections than
-//! there are callers, however slowly the API server accepts them.
+//! A request takes a connection that is idle. If there is none, it begins to connect, and takes the first that comes: the new
+//! one, or one that another request has finished with. In the latter case its attempt is left to the next request that would
+//! begin one. So there are never more connections and attempts than there were requests at once, however slowly the API
+//! server accepts them.
 
 use crate::unanswered::Unanswered;
+use futures_util::FutureExt;
 use http::{Request, Response, Uri};
 use hyper::{
     body::{Body, Incoming},
@@ -15,12 +17,11 @@ use std::{
     collections::VecDeque,
     io::{self, ErrorKind::TimedOut},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tokio::{
     sync::oneshot,
-    task::JoinSet,
     time::{Instant, sleep, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
@@ -29,6 +30,8 @@ use tower::{BoxError, Service, ServiceExt};
 /// The limit for the connection and its handshake, as in client-go. An answer may take as long as it likes: watches
 /// and logs do.
 const CONNECTING: Duration = Duration::from_secs(30);
+/// An attempt that takes longer is not left to another request. The kernel then waits before it asks again.
+const PROMPT: Duration = Duration::from_secs(1);
 /// Shorter than the API server's own limit of 90 s: a request on a connection that is just being closed is lost.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -46,9 +49,9 @@ struct Shared<B>(Mutex<State<B>>);
 struct State<B> {
     /// The last one is the next to be used.
     idle: Vec<Connection<B>>,
-    waiting: VecDeque<oneshot::Sender<Outcome<B>>>,
-    connecting: usize,
-    attempts: JoinSet<()>,
+    waiting: VecDeque<oneshot::Sender<Connection<B>>>,
+    /// Attempts of requests that have taken another connection.
+    spare: Vec<Attempt<B>>,
 }
 
 struct Connection<B> {
@@ -57,13 +60,10 @@ struct Connection<B> {
     idle_since: Instant,
 }
 
-/// A connection for a request that waits, or why there is none.
-type Outcome<B> = Result<Connection<B>, Unanswered>;
-
-/// An attempt to connect. Its end passes on its outcome, even if it panics.
+/// An attempt to connect. Dropping it ends it.
 struct Attempt<B> {
-    state: Weak<Shared<B>>,
-    outcome: Option<Outcome<B>>,
+    task: AbortOnDropHandle<Result<Connection<B>, Unanswered>>,
+    begun: Instant,
 }
 
 // === impl Pool ===
@@ -111,43 +111,43 @@ where
         }
     }
 
-    async fn connection(&self) -> Outcome<B> {
-        let handed = {
+    async fn connection(&self) -> Result<Connection<B>, Unanswered> {
+        let (mut attempt, handed) = {
             let mut state = self.state.lock();
             if let Some(connection) = state.take() {
                 return Ok(connection);
             }
-            let (hand, handed) = oneshot::channel();
-            state.waiting.retain(|it| !it.is_closed());
-            state.waiting.push_back(hand);
-            while state.attempts.try_join_next().is_some() {}
-            // In a task of its own: so the gate looks at the term between the step that connects and the one that sends (rule
-            // S2).
-            if state.connecting < state.waiting.len() {
-                state.connecting += 1;
-                state.attempts.spawn(self.attempt());
+            state.settle();
+            if let Some(connection) = state.take() {
+                return Ok(connection);
             }
-            handed
+            (state.spare.pop().unwrap_or_else(|| self.attempt()), state.wait())
         };
-        // The state has gone only if the pool has.
-        handed.await.unwrap_or_else(|error| Err(Unanswered::Unconnected(error.into())))
+        tokio::select! {
+            biased;
+            Ok(connection) = handed => {
+                self.state.lock().spare.push(attempt);
+                Ok(connection)
+            }
+            ended = &mut attempt.task => ended.unwrap_or_else(|panic| Err(Unanswered::Unconnected(panic.into()))),
+        }
     }
 
-    fn attempt(&self) -> impl Future<Output = ()> + Send + 'static {
-        let (connector, server, executor) =
-            (self.connector.clone(), self.server.clone(), self.executor.clone());
-        let attempt = Attempt { state: Arc::downgrade(&self.state), outcome: None };
-        async move {
+    /// Connects in a task of its own. So the gate looks at the term between the step that connects and the one that sends
+    /// (rule S2).
+    fn attempt(&self) -> Attempt<B> {
+        let connect = connect(self.connector.clone(), self.server.clone(), self.executor.clone());
+        let task = tokio::spawn(async {
             let late = || io::Error::new(TimedOut, format!("no connection within {CONNECTING:?}"));
-            let connected = timeout(CONNECTING, connect(connector, server, executor)).await;
-            attempt.end(connected.unwrap_or_else(|_| Err(Unanswered::Unconnected(late().into()))));
-        }
+            timeout(CONNECTING, connect).await.unwrap_or_else(|_| Err(Unanswered::Unconnected(late().into())))
+        });
+        Attempt { task: AbortOnDropHandle::new(task), begun: Instant::now() }
     }
 
     /// Keeps the connection for the next request, from the end of the present answer on.
     fn keep(&self, mut sender: SendRequest<B>) {
         if sender.is_ready() {
-            return self.state.lock().hand(Ok(Connection::new(sender, false)));
+            return self.state.lock().hand(Connection::new(sender, false));
         }
         let state = Arc::downgrade(&self.state);
         // It ends with the answer, or with the connection.
@@ -155,13 +155,13 @@ where
             if sender.ready().await.is_ok()
                 && let Some(state) = state.upgrade()
             {
-                state.lock().hand(Ok(Connection::new(sender, false)));
+                state.lock().hand(Connection::new(sender, false));
             }
         });
     }
 }
 
-async fn connect<C, E, B>(connector: C, server: Uri, executor: E) -> Outcome<B>
+async fn connect<C, E, B>(connector: C, server: Uri, executor: E) -> Result<Connection<B>, Unanswered>
 where
     C: Service<Uri>,
     C::Response: Read + Write + Send + Unpin + 'static,
@@ -187,7 +187,9 @@ where
 async fn sweep<B>(state: Arc<Shared<B>>) {
     loop {
         sleep(IDLE / 4).await;
-        state.lock().idle.retain(Connection::is_fresh);
+        let mut state = state.lock();
+        state.settle();
+        state.idle.retain(Connection::is_fresh);
     }
 }
 
@@ -203,7 +205,7 @@ impl<B> Shared<B> {
 
 impl<B> Default for State<B> {
     fn default() -> Self {
-        Self { idle: Vec::new(), waiting: VecDeque::new(), connecting: 0, attempts: JoinSet::new() }
+        Self { idle: Vec::new(), waiting: VecDeque::new(), spare: Vec::new() }
     }
 }
 
@@ -217,15 +219,36 @@ impl<B> State<B> {
         None
     }
 
-    /// Gives it to the first request that still waits, or keeps it.
-    fn hand(&mut self, mut outcome: Outcome<B>) {
+    /// Keeps the connections of spare attempts, and those attempts that may still succeed soon.
+    fn settle(&mut self) {
+        let Self { idle, spare, .. } = self;
+        spare.retain_mut(|attempt| match (&mut attempt.task).now_or_never() {
+            Some(made) => {
+                let made = made.ok().and_then(Result::ok);
+                idle.extend(made.map(|made| Connection { is_new: false, ..made }));
+                false
+            }
+            None => attempt.begun.elapsed() < PROMPT,
+        });
+    }
+
+    /// Resolves when another request has finished with its connection.
+    fn wait(&mut self) -> oneshot::Receiver<Connection<B>> {
+        let (hand, handed) = oneshot::channel();
+        self.waiting.retain(|it| !it.is_closed());
+        self.waiting.push_back(hand);
+        handed
+    }
+
+    /// Gives the connection to the first request that still waits, or keeps it.
+    fn hand(&mut self, mut connection: Connection<B>) {
         while let Some(first) = self.waiting.pop_front() {
-            match first.send(outcome) {
+            match first.send(connection) {
                 Ok(()) => return,
-                Err(back) => outcome = back,
+                Err(back) => connection = back,
             }
         }
-        self.idle.extend(outcome);
+        self.idle.push(connection);
     }
 }
 
@@ -238,26 +261,6 @@ impl<B> Connection<B> {
 
     fn is_fresh(&self) -> bool {
         self.idle_since.elapsed() < IDLE
-    }
-}
-
-// === impl Attempt ===
-
-impl<B> Attempt<B> {
-    fn end(mut self, outcome: Outcome<B>) {
-        self.outcome = Some(outcome);
-    }
-}
-
-impl<B> Drop for Attempt<B> {
-    fn drop(&mut self) {
-        let failed = || Err(Unanswered::Unconnected("the attempt to connect has failed".into()));
-        let outcome = self.outcome.take().unwrap_or_else(failed);
-        if let Some(state) = self.state.upgrade() {
-            let mut state = state.lock();
-            state.connecting -= 1;
-            state.hand(outcome);
-        }
     }
 }
 

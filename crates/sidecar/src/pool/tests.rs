@@ -25,6 +25,17 @@ struct Net {
     accepts: AtomicBool,
     panics: AtomicBool,
     attempts: AtomicUsize,
+    /// Attempts that go on.
+    present: AtomicUsize,
+}
+
+/// Counts one less from its end on.
+struct Present(Arc<Net>);
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.0.present.fetch_sub(1, SeqCst);
+    }
 }
 
 type Sent = Result<Response<Incoming>, Unanswered>;
@@ -38,6 +49,8 @@ fn start() -> (Arc<Net>, UnboundedReceiver<DuplexStream>, impl AsyncFn() -> Sent
         let (asked, accept) = (asked.clone(), accept.clone());
         async move {
             asked.attempts.fetch_add(1, SeqCst);
+            asked.present.fetch_add(1, SeqCst);
+            let _present = Present(asked.clone());
             assert!(!asked.panics.load(SeqCst), "as a bug would");
             if !asked.accepts.load(SeqCst) {
                 pending::<()>().await;
@@ -65,9 +78,8 @@ async fn first(accepted: &mut UnboundedReceiver<DuplexStream>, ask: &impl AsyncF
         answer(&mut end).await;
         end
     };
-    let (sent, end) = tokio::join!(ask(), serve);
-    sent.unwrap();
-    end
+    let sent = async { ask().await.unwrap() };
+    tokio::join!(sent, serve).1
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,17 +127,17 @@ async fn request_is_sent_again_only_if_it_was_not_sent() {
     assert_eq!(net.attempts.load(SeqCst), 3, "a new connection is the last try");
 }
 
+/// Whoever waits gets the connection that the other has finished with, and the attempt is left to the next who waits.
 #[tokio::test(start_paused = true)]
-async fn attempts_are_never_more_than_requests_that_wait() {
+async fn attempt_is_left_to_the_next_request() {
     let (net, mut accepted, ask) = start();
     let mut end = first(&mut accepted, &ask).await;
     net.accepts.store(false, SeqCst);
-    let served = tokio::spawn(async move {
+    let _served = AbortOnDropHandle::new(tokio::spawn(async move {
         loop {
             answer(&mut end).await;
         }
-    });
-    // Whoever waits gets the connection that the other has finished with.
+    }));
     let ask_often = async || {
         for _ in 0..100 {
             ask().await.unwrap();
@@ -133,17 +145,24 @@ async fn attempts_are_never_more_than_requests_that_wait() {
         }
     };
     tokio::join!(ask_often(), ask_often());
-    assert_eq!(net.attempts.load(SeqCst), 2);
-    served.abort();
+    // Both may wait at once.
+    assert_eq!((net.attempts.load(SeqCst), net.present.load(SeqCst)), (1 + 2, 2));
+    // A new attempt may succeed sooner than one that hangs.
+    sleep(PROMPT).await;
+    tokio::join!(ask_often(), ask_often());
+    assert_eq!((net.attempts.load(SeqCst), net.present.load(SeqCst)), (1 + 2 + 2, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_that_is_dropped_ends_its_attempt() {
+    let (net, mut accepted, ask) = start();
+    net.accepts.store(false, SeqCst);
+    assert!(timeout(PROMPT, ask()).await.is_err());
+    assert_eq!(net.attempts.load(SeqCst), 1);
     yield_now().await;
-    // Callers that come and go.
-    for _ in 0..100 {
-        tokio::select! {
-            biased;
-            _ = ask() => panic!("there is no connection"),
-            () = yield_now() => {}
-        }
-    }
+    assert_eq!(net.present.load(SeqCst), 0);
+    net.accepts.store(true, SeqCst);
+    first(&mut accepted, &ask).await;
     assert_eq!(net.attempts.load(SeqCst), 2);
 }
 
