@@ -6,7 +6,6 @@
 //! server accepts them.
 
 use crate::unanswered::Unanswered;
-use futures_util::FutureExt;
 use http::{Request, Response, Uri};
 use hyper::{
     body::{Body, Incoming},
@@ -14,14 +13,14 @@ use hyper::{
     rt::{Executor, Read, Write},
 };
 use std::{
-    collections::VecDeque,
     io::{self, ErrorKind::TimedOut},
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tokio::{
-    sync::oneshot,
+    sync::Notify,
+    task::yield_now,
     time::{Instant, sleep, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
@@ -44,25 +43,29 @@ pub(crate) struct Pool<C, E, B> {
     _sweep: AbortOnDropHandle<()>,
 }
 
-struct Shared<B>(Mutex<State<B>>);
+struct Shared<B> {
+    state: Mutex<State<B>>,
+    /// Wakes one request when a connection is idle.
+    returned: Notify,
+}
 
 struct State<B> {
     /// The last one is the next to be used.
     idle: Vec<Connection<B>>,
-    waiting: VecDeque<oneshot::Sender<Connection<B>>>,
     /// Attempts of requests that have taken another connection.
-    spare: Vec<Attempt<B>>,
+    spare: Vec<Attempt>,
 }
 
 struct Connection<B> {
     sender: SendRequest<B>,
-    is_new: bool,
+    /// From then on it notices that a term is lost.
+    begun: Instant,
     idle_since: Instant,
 }
 
-/// An attempt to connect. Dropping it ends it.
-struct Attempt<B> {
-    task: AbortOnDropHandle<Result<Connection<B>, Unanswered>>,
+/// An attempt to connect. If it succeeds, the connection is idle. Dropping this ends it.
+struct Attempt {
+    task: AbortOnDropHandle<Result<(), Unanswered>>,
     begun: Instant,
 }
 
@@ -70,92 +73,104 @@ struct Attempt<B> {
 
 impl<C, E, B> Pool<C, E, B>
 where
-    C: Service<Uri> + Clone + Send + 'static,
+    C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Read + Write + Send + Unpin + 'static,
     C::Error: Into<BoxError>,
     C::Future: Send,
-    E: Executor<Pin<Box<dyn Future<Output = ()> + Send>>> + Clone + Send + 'static,
+    E: Executor<Pin<Box<dyn Future<Output = ()> + Send>>> + Clone + Send + Sync + 'static,
     B: Body + Send + Unpin + 'static,
     B::Data: Send,
     B::Error: Into<BoxError>,
 {
     pub(crate) fn new(connector: C, server: Uri, executor: E) -> Self {
-        let state = Arc::new(Shared(Mutex::default()));
+        let state = Arc::new(Shared { state: Mutex::default(), returned: Notify::new() });
         let sweep = AbortOnDropHandle::new(tokio::spawn(sweep(state.clone())));
         Self { connector, server, executor, state, _sweep: sweep }
     }
 
     /// Sends the request, on another connection if the first has ended before. If this is dropped, the connection ends, and
     /// with it the request.
-    pub(crate) async fn send(
+    pub(crate) fn send(
         self: Arc<Self>,
         mut request: Request<B>,
-    ) -> Result<Response<Incoming>, Unanswered> {
-        loop {
-            let Connection { mut sender, is_new, .. } = self.connection().await?;
-            match sender.try_send_request(request).await {
-                Ok(answer) => {
-                    self.keep(sender);
-                    return Ok(answer);
+    ) -> impl Future<Output = Result<Response<Incoming>, Unanswered>> + Send {
+        let asked = Instant::now();
+        async move {
+            loop {
+                let mut connection = self.connection().await?;
+                let is_young = connection.begun >= asked;
+                if is_young {
+                    // The gate may have looked before this connection began to notice. Now it looks again (rule S2).
+                    yield_now().await;
                 }
-                Err(mut failed) => match failed.take_message() {
-                    Some(unsent) if !is_new => request = unsent,
-                    unsent => {
-                        return Err(Unanswered::CutOff {
-                            is_sent: unsent.is_none(),
-                            error: failed.into_error(),
-                        });
+                match connection.sender.try_send_request(request).await {
+                    Ok(answer) => {
+                        self.keep(connection);
+                        return Ok(answer);
                     }
-                },
+                    Err(mut failed) => match failed.take_message() {
+                        Some(unsent) if !is_young => request = unsent,
+                        unsent => {
+                            return Err(Unanswered::CutOff {
+                                is_sent: unsent.is_none(),
+                                error: failed.into_error(),
+                            });
+                        }
+                    },
+                }
             }
         }
     }
 
     async fn connection(&self) -> Result<Connection<B>, Unanswered> {
-        let (mut attempt, handed) = {
-            let mut state = self.state.lock();
-            if let Some(connection) = state.take() {
-                return Ok(connection);
+        loop {
+            let spare = {
+                let mut state = self.state.lock();
+                if let Some(connection) = state.take() {
+                    return Ok(connection);
+                }
+                state.spare()
+            };
+            let mut attempt = spare.unwrap_or_else(|| self.attempt());
+            tokio::select! {
+                biased;
+                connection = self.state.idle() => {
+                    self.state.lock().spare.push(attempt);
+                    return Ok(connection);
+                }
+                // Another request may have taken its connection.
+                ended = &mut attempt.task => ended.unwrap_or_else(|panic| Err(Unanswered::Unconnected(panic.into())))?,
             }
-            state.settle();
-            if let Some(connection) = state.take() {
-                return Ok(connection);
-            }
-            (state.spare.pop().unwrap_or_else(|| self.attempt()), state.wait())
-        };
-        tokio::select! {
-            biased;
-            Ok(connection) = handed => {
-                self.state.lock().spare.push(attempt);
-                Ok(connection)
-            }
-            ended = &mut attempt.task => ended.unwrap_or_else(|panic| Err(Unanswered::Unconnected(panic.into()))),
         }
     }
 
-    /// Connects in a task of its own. So the gate looks at the term between the step that connects and the one that sends
-    /// (rule S2).
-    fn attempt(&self) -> Attempt<B> {
+    fn attempt(&self) -> Attempt {
         let connect = connect(self.connector.clone(), self.server.clone(), self.executor.clone());
-        let task = tokio::spawn(async {
-            let late = || io::Error::new(TimedOut, format!("no connection within {CONNECTING:?}"));
-            timeout(CONNECTING, connect).await.unwrap_or_else(|_| Err(Unanswered::Unconnected(late().into())))
+        let state = Arc::downgrade(&self.state);
+        let task = tokio::spawn(async move {
+            let late = |_| io::Error::new(TimedOut, format!("no connection within {CONNECTING:?}"));
+            let in_time = timeout(CONNECTING, connect).await;
+            let connection = in_time.map_err(|it| Unanswered::Unconnected(late(it).into()))??;
+            if let Some(state) = state.upgrade() {
+                state.put(connection);
+            }
+            Ok(())
         });
         Attempt { task: AbortOnDropHandle::new(task), begun: Instant::now() }
     }
 
-    /// Keeps the connection for the next request, from the end of the present answer on.
-    fn keep(&self, mut sender: SendRequest<B>) {
-        if sender.is_ready() {
-            return self.state.lock().hand(Connection::new(sender, false));
+    /// Keeps the connection for the next request, when this one and its answer have ended.
+    fn keep(&self, mut connection: Connection<B>) {
+        if connection.sender.is_ready() {
+            return self.state.put(connection);
         }
         let state = Arc::downgrade(&self.state);
-        // It ends with the answer, or with the connection.
+        // It ends with the connection too.
         tokio::spawn(async move {
-            if sender.ready().await.is_ok()
+            if connection.sender.ready().await.is_ok()
                 && let Some(state) = state.upgrade()
             {
-                state.lock().hand(Connection::new(sender, false));
+                state.put(connection);
             }
         });
     }
@@ -179,17 +194,16 @@ where
             tracing::debug!("a connection to the API server failed: {error}");
         }
     }));
+    let begun = Instant::now();
     sender.ready().await.map_err(unsent)?;
-    Ok(Connection::new(sender, true))
+    Ok(Connection { sender, begun, idle_since: begun })
 }
 
 /// Closes what has been idle for too long.
 async fn sweep<B>(state: Arc<Shared<B>>) {
     loop {
         sleep(IDLE / 4).await;
-        let mut state = state.lock();
-        state.settle();
-        state.idle.retain(Connection::is_fresh);
+        state.lock().idle.retain(Connection::is_fresh);
     }
 }
 
@@ -197,7 +211,25 @@ async fn sweep<B>(state: Arc<Shared<B>>) {
 
 impl<B> Shared<B> {
     fn lock(&self) -> MutexGuard<'_, State<B>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, connection: Connection<B>) {
+        self.lock().idle.push(Connection { idle_since: Instant::now(), ..connection });
+        self.returned.notify_one();
+    }
+
+    /// The next connection that is idle. Cancel-safe.
+    async fn idle(&self) -> Connection<B> {
+        loop {
+            let mut returned = pin!(self.returned.notified());
+            // What comes from here on is noticed.
+            returned.as_mut().enable();
+            if let Some(connection) = self.lock().take() {
+                return connection;
+            }
+            returned.await;
+        }
     }
 }
 
@@ -205,60 +237,25 @@ impl<B> Shared<B> {
 
 impl<B> Default for State<B> {
     fn default() -> Self {
-        Self { idle: Vec::new(), waiting: VecDeque::new(), spare: Vec::new() }
+        Self { idle: Vec::new(), spare: Vec::new() }
     }
 }
 
 impl<B> State<B> {
     fn take(&mut self) -> Option<Connection<B>> {
-        while let Some(connection) = self.idle.pop() {
-            if connection.is_fresh() && connection.sender.is_ready() {
-                return Some(connection);
-            }
-        }
-        None
+        self.idle.pop().filter(Connection::is_fresh)
     }
 
-    /// Keeps the connections of spare attempts, and those attempts that may still succeed soon.
-    fn settle(&mut self) {
-        let Self { idle, spare, .. } = self;
-        spare.retain_mut(|attempt| match (&mut attempt.task).now_or_never() {
-            Some(made) => {
-                let made = made.ok().and_then(Result::ok);
-                idle.extend(made.map(|made| Connection { is_new: false, ..made }));
-                false
-            }
-            None => attempt.begun.elapsed() < PROMPT,
-        });
-    }
-
-    /// Resolves when another request has finished with its connection.
-    fn wait(&mut self) -> oneshot::Receiver<Connection<B>> {
-        let (hand, handed) = oneshot::channel();
-        self.waiting.retain(|it| !it.is_closed());
-        self.waiting.push_back(hand);
-        handed
-    }
-
-    /// Gives the connection to the first request that still waits, or keeps it.
-    fn hand(&mut self, mut connection: Connection<B>) {
-        while let Some(first) = self.waiting.pop_front() {
-            match first.send(connection) {
-                Ok(()) => return,
-                Err(back) => connection = back,
-            }
-        }
-        self.idle.push(connection);
+    /// An attempt that may succeed soon.
+    fn spare(&mut self) -> Option<Attempt> {
+        self.spare.retain(|it| !it.task.is_finished() && it.begun.elapsed() < PROMPT);
+        self.spare.pop()
     }
 }
 
 // === impl Connection ===
 
 impl<B> Connection<B> {
-    fn new(sender: SendRequest<B>, is_new: bool) -> Self {
-        Self { sender, is_new, idle_since: Instant::now() }
-    }
-
     fn is_fresh(&self) -> bool {
         self.idle_since.elapsed() < IDLE
     }
