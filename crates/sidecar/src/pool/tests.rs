@@ -1,7 +1,7 @@
 //! The pool before a server in memory, with a paused clock.
 
 use super::*;
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::BoxFuture};
 use http_body_util::Empty;
 use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -42,7 +42,7 @@ impl Drop for Present {
 type Sent = Result<Response<Incoming>, Unanswered>;
 
 /// A server's ends of the connections, and a way to send a request there.
-fn start() -> (Arc<Net>, UnboundedReceiver<DuplexStream>, impl AsyncFn() -> Sent + Clone) {
+fn start() -> (Arc<Net>, UnboundedReceiver<DuplexStream>, impl Fn() -> BoxFuture<'static, Sent>) {
     let net = Arc::new(Net { accepts: true.into(), ..Net::default() });
     let (accept, accepted) = unbounded_channel();
     let asked = net.clone();
@@ -62,7 +62,7 @@ fn start() -> (Arc<Net>, UnboundedReceiver<DuplexStream>, impl AsyncFn() -> Sent
         }
     });
     let pool = Arc::new(Pool::new(connector, Uri::from_static("http://server"), TokioExecutor::new()));
-    (net, accepted, async move || pool.clone().send(Request::new(Empty::<Bytes>::new())).await)
+    (net, accepted, move || pool.clone().send(Request::new(Empty::<Bytes>::new())).boxed())
 }
 
 async fn answer(end: &mut DuplexStream) {
@@ -73,7 +73,10 @@ async fn answer(end: &mut DuplexStream) {
 }
 
 /// The first request, on a new connection.
-async fn first(accepted: &mut UnboundedReceiver<DuplexStream>, ask: &impl AsyncFn() -> Sent) -> DuplexStream {
+async fn first(
+    accepted: &mut UnboundedReceiver<DuplexStream>,
+    ask: &impl Fn() -> BoxFuture<'static, Sent>,
+) -> DuplexStream {
     let serve = async {
         let mut end = accepted.recv().await.unwrap();
         answer(&mut end).await;
@@ -105,7 +108,7 @@ async fn connection_that_was_idle_for_a_minute_is_not_used() {
     let (_net, mut accepted, ask) = start();
     let _old = first(&mut accepted, &ask).await;
     advance(IDLE).await;
-    first(&mut accepted, &ask).await;
+    timeout(CONNECTING, first(&mut accepted, &ask)).await.expect("a new connection");
 }
 
 #[tokio::test]
@@ -157,22 +160,28 @@ async fn attempt_is_left_to_the_next_request() {
 /// The gate looks at the term before each poll. A connection that began after its look may not notice that the term was lost.
 #[tokio::test]
 async fn s2_no_poll_sends_on_a_connection_that_is_younger_than_its_request() {
-    let (_net, mut accepted, ask) = start();
-    let (mut asked, mut context) = (pin!(ask()), Context::from_waker(Waker::noop()));
-    assert!(asked.as_mut().poll(&mut context).is_pending());
-    // The thread rests, and another one connects.
-    let mut end = accepted.recv().await.unwrap();
     let rest = async || {
         for _ in 0..10 {
             yield_now().await;
         }
     };
+    let (_net, mut accepted, ask) = start();
+    let (mut context, mut byte) = (Context::from_waker(Waker::noop()), [0]);
+    let mut asked = ask();
+    // The thread rests, and others connect.
+    let mut end = first(&mut accepted, &ask).await;
+    assert!(asked.poll_unpin(&mut context).is_pending());
     rest().await;
-    assert!(asked.as_mut().poll(&mut context).is_pending());
+    assert!(end.read(&mut byte).now_or_never().is_none(), "the first poll sends on a new idle connection");
+    let mut other = ask();
+    assert!(other.poll_unpin(&mut context).is_pending());
+    let mut end = accepted.recv().await.unwrap();
     rest().await;
-    assert!(end.read(&mut [0; 1]).now_or_never().is_none(), "sent by the same poll");
-    assert!(asked.as_mut().poll(&mut context).is_pending());
-    assert_eq!(end.read(&mut [0; 1]).await.unwrap(), 1);
+    assert!(other.poll_unpin(&mut context).is_pending());
+    rest().await;
+    assert!(end.read(&mut byte).now_or_never().is_none(), "the poll that sees its connection sends");
+    assert!(other.poll_unpin(&mut context).is_pending());
+    assert_eq!(end.read(&mut byte).await.unwrap(), 1);
 }
 
 #[tokio::test(start_paused = true)]
