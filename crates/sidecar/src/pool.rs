@@ -88,36 +88,34 @@ where
         Self { connector, server, executor, state, _sweep: sweep }
     }
 
-    /// Sends the request, on another connection if the first has ended before. If this is dropped, the connection ends, and
-    /// with it the request.
-    pub(crate) fn send(
+    /// Sends a request that the gate has admitted at this time. It uses another connection if the first has ended before. If
+    /// this is dropped, the connection ends, and with it the request.
+    pub(crate) async fn send(
         self: Arc<Self>,
         mut request: Request<B>,
-    ) -> impl Future<Output = Result<Response<Incoming>, Unanswered>> + Send {
-        let asked = Instant::now();
-        async move {
-            loop {
-                let mut connection = self.connection().await?;
-                let is_young = connection.begun >= asked;
-                if is_young {
-                    // The gate may have looked before this connection began to notice. Now it looks again (rule S2).
-                    yield_now().await;
+        admitted: Instant,
+    ) -> Result<Response<Incoming>, Unanswered> {
+        loop {
+            let mut connection = self.connection().await?;
+            let is_young = connection.begun >= admitted;
+            if is_young {
+                // The gate may have looked before this connection began to notice. Now it looks again (rule S2).
+                yield_now().await;
+            }
+            match connection.sender.try_send_request(request).await {
+                Ok(answer) => {
+                    self.keep(connection);
+                    return Ok(answer);
                 }
-                match connection.sender.try_send_request(request).await {
-                    Ok(answer) => {
-                        self.keep(connection);
-                        return Ok(answer);
+                Err(mut failed) => match failed.take_message() {
+                    Some(unsent) if !is_young => request = unsent,
+                    unsent => {
+                        return Err(Unanswered::CutOff {
+                            is_sent: unsent.is_none(),
+                            error: failed.into_error(),
+                        });
                     }
-                    Err(mut failed) => match failed.take_message() {
-                        Some(unsent) if !is_young => request = unsent,
-                        unsent => {
-                            return Err(Unanswered::CutOff {
-                                is_sent: unsent.is_none(),
-                                error: failed.into_error(),
-                            });
-                        }
-                    },
-                }
+                },
             }
         }
     }

@@ -16,6 +16,7 @@ use kube_client::{Config, client::ConfigExt};
 use kube_leader_gate::{Election, without_secrets};
 use kube_leader_gate_fence::{Fence, refusal::ResponseBody};
 use std::{mem, sync::Arc, time::Duration};
+use tokio::time::Instant;
 use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
 
 /// Asks the API server, through the gate.
@@ -31,6 +32,10 @@ struct Base {
     /// What the server is called in a request.
     host: Option<HeaderValue>,
 }
+
+/// When the gate has let a request pass. The layers below may take their time before they send it.
+#[derive(Clone, Copy)]
+struct Admitted(Instant);
 
 /// When to probe a silent connection, so that a watch does not hang on a dead one for the kernel's 11 minutes.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -56,7 +61,10 @@ pub(crate) fn connect(
         .option_layer(config.auth_layer().map_err(without_secrets)?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
-        .service_fn(move |request| pool.clone().send(request));
+        .service_fn(move |request: Request<_>| {
+            let admitted = request.extensions().get().map_or_else(Instant::now, |&Admitted(at)| at);
+            pool.clone().send(request, admitted)
+        });
     let outside = ServiceBuilder::new();
     Ok(match fence {
         Some(fence) => BoxCloneSyncService::new(
@@ -89,7 +97,7 @@ impl Base {
         Self { path: server.path().trim_end_matches('/').to_owned(), host: host.ok() }
     }
 
-    /// Makes the target and the host those of the server. kube's layer would print the server's address and read it again for
+    /// Makes the target and the host those of the server, and notes the time. kube's layer would print the server's address and read it again for
     /// each request.
     fn address<B>(&self, mut request: Request<B>) -> Request<B> {
         let target = mem::take(request.uri_mut()).into_parts().path_and_query;
@@ -104,6 +112,7 @@ impl Base {
         if let Some(host) = &self.host {
             request.headers_mut().insert(HOST, host.clone());
         }
+        request.extensions_mut().insert(Admitted(Instant::now()));
         request
     }
 }

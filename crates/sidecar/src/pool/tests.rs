@@ -62,7 +62,7 @@ fn start() -> (Arc<Net>, UnboundedReceiver<DuplexStream>, impl Fn() -> BoxFuture
         }
     });
     let pool = Arc::new(Pool::new(connector, Uri::from_static("http://server"), TokioExecutor::new()));
-    (net, accepted, move || pool.clone().send(Request::new(Empty::<Bytes>::new())).boxed())
+    (net, accepted, move || pool.clone().send(Request::new(Empty::<Bytes>::new()), Instant::now()).boxed())
 }
 
 async fn answer(end: &mut DuplexStream) {
