@@ -2,8 +2,8 @@
 //!
 //! A request takes a connection that is idle. If there is none, it begins to connect, and takes the first that comes: the new
 //! one, or one that another request has finished with. In the latter case its attempt is left to the next request that would
-//! begin one. So there are never more connections and attempts than there were requests at once, however slowly the API
-//! server accepts them.
+//! begin one. So there are about as many connections and attempts as there were requests at once, however slowly the API
+//! server accepts them. Requests that wait have no order.
 
 use crate::unanswered::Unanswered;
 use http::{Request, Response, Uri};
@@ -16,12 +16,12 @@ use std::{
     io::{self, ErrorKind::TimedOut},
     pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::{
     sync::Notify,
     task::yield_now,
-    time::{Instant, sleep, timeout},
+    time::{self, sleep, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
 use tower::{BoxError, Service, ServiceExt};
@@ -31,6 +31,8 @@ use tower::{BoxError, Service, ServiceExt};
 const CONNECTING: Duration = Duration::from_secs(30);
 /// An attempt that takes longer is not left to another request. The kernel then waits before it asks again.
 const PROMPT: Duration = Duration::from_secs(1);
+/// So many new connections of one request may end before it is sent.
+const YOUNG: u8 = 2;
 /// Shorter than the API server's own limit of 90 s: a request on a connection that is just being closed is lost.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -60,13 +62,13 @@ struct Connection<B> {
     sender: SendRequest<B>,
     /// From then on it notices that a term is lost.
     begun: Instant,
-    idle_since: Instant,
+    idle_since: time::Instant,
 }
 
 /// An attempt to connect. If it succeeds, the connection is idle. Dropping this ends it.
 struct Attempt {
     task: AbortOnDropHandle<Result<(), Unanswered>>,
-    begun: Instant,
+    begun: time::Instant,
 }
 
 // === impl Pool ===
@@ -88,27 +90,24 @@ where
         Self { connector, server, executor, state, _sweep: sweep }
     }
 
-    /// Sends a request that the gate has admitted at this time. It uses another connection if the first has ended before. If
-    /// this is dropped, the connection ends, and with it the request.
+    /// Sends a request that the gate has admitted at this time. It takes another connection if the first ended before. If this
+    /// is dropped before there is an answer, the connection ends, and with it the request.
     pub(crate) async fn send(
         self: Arc<Self>,
         mut request: Request<B>,
         admitted: Instant,
     ) -> Result<Response<Incoming>, Unanswered> {
+        let mut young = 0;
         loop {
-            let mut connection = self.connection().await?;
-            let is_young = connection.begun >= admitted;
-            if is_young {
-                // The gate may have looked before this connection began to notice. Now it looks again (rule S2).
-                yield_now().await;
-            }
+            let mut connection = self.connection(admitted).await?;
+            young += u8::from(connection.begun >= admitted);
             match connection.sender.try_send_request(request).await {
                 Ok(answer) => {
                     self.keep(connection);
                     return Ok(answer);
                 }
                 Err(mut failed) => match failed.take_message() {
-                    Some(unsent) if !is_young => request = unsent,
+                    Some(unsent) if young < YOUNG => request = unsent,
                     unsent => {
                         return Err(Unanswered::CutOff {
                             is_sent: unsent.is_none(),
@@ -120,24 +119,43 @@ where
         }
     }
 
-    async fn connection(&self) -> Result<Connection<B>, Unanswered> {
+    /// A connection that began before the gate's last look at the term, so that it notices if the term was lost since (rule
+    /// S2). The gate looks before each poll.
+    async fn connection(&self, mut looked: Instant) -> Result<Connection<B>, Unanswered> {
+        loop {
+            let connection = self.any_connection().await?;
+            if connection.begun < looked {
+                return Ok(connection);
+            }
+            self.state.put(connection);
+            looked = Instant::now();
+            yield_now().await;
+        }
+    }
+
+    async fn any_connection(&self) -> Result<Connection<B>, Unanswered> {
         loop {
             let spare = {
                 let mut state = self.state.lock();
                 if let Some(connection) = state.take() {
                     return Ok(connection);
                 }
-                state.spare()
+                state.prune();
+                state.spare.pop()
             };
+            let is_own = spare.is_none();
             let mut attempt = spare.unwrap_or_else(|| self.attempt());
-            tokio::select! {
+            let ended = tokio::select! {
                 biased;
                 connection = self.state.idle() => {
                     self.state.lock().spare.push(attempt);
                     return Ok(connection);
                 }
-                // Another request may have taken its connection.
-                ended = &mut attempt.task => ended.unwrap_or_else(|panic| Err(Unanswered::Unconnected(panic.into())))?,
+                ended = &mut attempt.task => ended.unwrap_or_else(|panic| Err(Unanswered::Unconnected(panic.into()))),
+            };
+            // If it succeeded, another request has taken its connection.
+            if is_own {
+                ended?;
             }
         }
     }
@@ -154,7 +172,7 @@ where
             }
             Ok(())
         });
-        Attempt { task: AbortOnDropHandle::new(task), begun: Instant::now() }
+        Attempt { task: AbortOnDropHandle::new(task), begun: time::Instant::now() }
     }
 
     /// Keeps the connection for the next request, when this one and its answer have ended.
@@ -194,14 +212,13 @@ where
     }));
     let begun = Instant::now();
     sender.ready().await.map_err(unsent)?;
-    Ok(Connection { sender, begun, idle_since: begun })
+    Ok(Connection { sender, begun, idle_since: time::Instant::now() })
 }
 
-/// Closes what has been idle for too long.
 async fn sweep<B>(state: Arc<Shared<B>>) {
     loop {
         sleep(IDLE / 4).await;
-        state.lock().idle.retain(Connection::is_fresh);
+        state.lock().prune();
     }
 }
 
@@ -213,7 +230,7 @@ impl<B> Shared<B> {
     }
 
     fn put(&self, connection: Connection<B>) {
-        self.lock().idle.push(Connection { idle_since: Instant::now(), ..connection });
+        self.lock().idle.push(Connection { idle_since: time::Instant::now(), ..connection });
         self.returned.notify_one();
     }
 
@@ -221,7 +238,7 @@ impl<B> Shared<B> {
     async fn idle(&self) -> Connection<B> {
         loop {
             let mut returned = pin!(self.returned.notified());
-            // What comes from here on is noticed.
+            // Two connections that come between the look and the wait would wake one request alone.
             returned.as_mut().enable();
             if let Some(connection) = self.lock().take() {
                 return connection;
@@ -244,10 +261,10 @@ impl<B> State<B> {
         self.idle.pop().filter(Connection::is_fresh)
     }
 
-    /// An attempt that may succeed soon.
-    fn spare(&mut self) -> Option<Attempt> {
+    /// Ends what has been idle for too long, and attempts that will not succeed soon.
+    fn prune(&mut self) {
+        self.idle.retain(Connection::is_fresh);
         self.spare.retain(|it| !it.task.is_finished() && it.begun.elapsed() < PROMPT);
-        self.spare.pop()
     }
 }
 

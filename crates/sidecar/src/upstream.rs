@@ -15,8 +15,11 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use kube_client::{Config, client::ConfigExt};
 use kube_leader_gate::{Election, without_secrets};
 use kube_leader_gate_fence::{Fence, refusal::ResponseBody};
-use std::{mem, sync::Arc, time::Duration};
-use tokio::time::Instant;
+use std::{
+    mem,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
 
 /// Asks the API server, through the gate.

@@ -6,7 +6,6 @@ use http_body_util::Empty;
 use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::{
-    future::pending,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
     task::{Context, Waker},
 };
@@ -26,6 +25,8 @@ struct Net {
     accepts: AtomicBool,
     panics: AtomicBool,
     attempts: AtomicUsize,
+    /// Ends an attempt that hangs.
+    refuse: Notify,
     /// Attempts that go on.
     present: AtomicUsize,
 }
@@ -54,7 +55,8 @@ fn start() -> (Arc<Net>, UnboundedReceiver<DuplexStream>, impl Fn() -> BoxFuture
             let _present = Present(asked.clone());
             assert!(!asked.panics.load(SeqCst), "as a bug would");
             if !asked.accepts.load(SeqCst) {
-                pending::<()>().await;
+                asked.refuse.notified().await;
+                return Err("refused".into());
             }
             let (near, far) = duplex(1024);
             accept.send(far)?;
@@ -96,7 +98,7 @@ async fn connection_is_kept_for_a_minute() {
         sent.unwrap();
     }
     assert_eq!(net.attempts.load(SeqCst), 1);
-    let idle = Instant::now();
+    let idle = time::Instant::now();
     let closed = timeout(2 * IDLE, end.read(&mut [0; 1])).await.expect("it is closed");
     assert_eq!(closed.unwrap(), 0);
     assert!((IDLE..2 * IDLE).contains(&idle.elapsed()), "{:?}", idle.elapsed());
@@ -126,10 +128,17 @@ async fn request_is_sent_again_only_if_it_was_not_sent() {
     let (sent, ()) = tokio::join!(ask(), cut);
     assert!(matches!(sent, Err(Unanswered::CutOff { is_sent: true, .. })), "{sent:?}");
     assert_eq!(net.attempts.load(SeqCst), 2);
-    let refuse = async { drop(accepted.recv().await) };
-    let (sent, ()) = tokio::join!(ask(), refuse);
+    let refuse = async {
+        while let Some(end) = accepted.recv().await {
+            drop(end);
+        }
+    };
+    let sent = tokio::select! {
+        sent = ask() => sent,
+        () = refuse => unreachable!("the pool has gone"),
+    };
     assert!(matches!(sent, Err(Unanswered::CutOff { is_sent: false, .. })), "{sent:?}");
-    assert_eq!(net.attempts.load(SeqCst), 3, "a new connection is the last try");
+    assert_eq!(net.attempts.load(SeqCst), 2 + usize::from(YOUNG));
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,6 +182,8 @@ async fn s2_no_poll_sends_on_a_connection_that_is_younger_than_its_request() {
     assert!(asked.poll_unpin(&mut context).is_pending());
     rest().await;
     assert!(end.read(&mut byte).now_or_never().is_none(), "the first poll sends on a new idle connection");
+    assert!(asked.poll_unpin(&mut context).is_pending());
+    assert_eq!(end.read(&mut byte).await.unwrap(), 1);
     let mut other = ask();
     assert!(other.poll_unpin(&mut context).is_pending());
     let mut end = accepted.recv().await.unwrap();
@@ -198,10 +209,29 @@ async fn request_that_is_dropped_ends_its_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn failure_of_an_attempt_is_not_the_next_requests() {
+    let (net, mut accepted, ask) = start();
+    let mut end = first(&mut accepted, &ask).await;
+    net.accepts.store(false, SeqCst);
+    let serve = async {
+        answer(&mut end).await;
+        answer(&mut end).await;
+    };
+    let (one, two, ()) = tokio::join!(ask(), ask(), serve);
+    one.and(two).unwrap();
+    net.accepts.store(true, SeqCst);
+    let mut other = ask();
+    assert!(other.poll_unpin(&mut Context::from_waker(Waker::noop())).is_pending());
+    net.refuse.notify_one();
+    first(&mut accepted, &ask).await;
+    assert_eq!(net.attempts.load(SeqCst), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn attempt_that_ends_badly_fails_its_request_alone() {
     let (net, mut accepted, ask) = start();
     net.accepts.store(false, SeqCst);
-    let begun = Instant::now();
+    let begun = time::Instant::now();
     let late = ask().await.unwrap_err();
     assert_eq!(begun.elapsed(), CONNECTING);
     let (is_sent, told) = crate::unanswered::explain(&late.into());
