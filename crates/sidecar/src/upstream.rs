@@ -100,8 +100,8 @@ impl Base {
         Self { path: server.path().trim_end_matches('/').to_owned(), host: host.ok() }
     }
 
-    /// Makes the target and the host those of the server, and notes the time. kube's layer would print the server's address and read it again for
-    /// each request.
+    /// Makes the target and the host those of the server, and notes the time. kube's layer would print the server's address
+    /// and read it again for each request.
     fn address<B>(&self, mut request: Request<B>) -> Request<B> {
         let target = mem::take(request.uri_mut()).into_parts().path_and_query;
         let target = if self.path.is_empty() {

@@ -1,6 +1,5 @@
 //! The processes: the server, and the hops in front of it.
 
-use crate::server::HOLDER;
 use std::{
     env,
     fs::{self, File},
@@ -21,6 +20,8 @@ pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
 pub(crate) const BARE: &str = "bare hop";
+/// Another candidate holds the lease.
+pub(crate) const HOLDER: &str = "outsider";
 const SOON: Duration = Duration::from_secs(30);
 
 /// All that run. Dropping them ends them.

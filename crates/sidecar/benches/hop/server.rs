@@ -1,7 +1,7 @@
 //! The server behind the hops: one read of 2 kB that costs little, and the in-process API server for the election and the
 //! watches.
 
-use crate::hops::Outcome;
+use crate::hops::{HOLDER, Outcome};
 use bytes::Bytes;
 use http::{Request, Response, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
@@ -15,9 +15,8 @@ use tower::{BoxError, ServiceExt};
 
 /// A read of 2 kB.
 pub(crate) const READ: &str = "/api/v1/namespaces/default/configmaps/read";
-/// What the sidecars contend for. Another candidate holds it.
+/// What the sidecars contend for.
 pub(crate) const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/app";
-pub(crate) const HOLDER: &str = "outsider";
 
 type Body = UnsyncBoxBody<Bytes, BoxError>;
 
