@@ -55,6 +55,7 @@ pub(crate) fn connect(
     tcp.set_keepalive_interval(Some(SILENCE / 3));
     tcp.set_keepalive_retries(Some(3));
     let connector = config.rustls_https_connector_with_connector(tcp)?;
+    let begun = Instant::now();
     let pool = Arc::new(Pool::new(connector, config.cluster_url.clone(), election.connections()));
     let base = Arc::new(Base::of(&config.cluster_url));
     let stack = ServiceBuilder::new()
@@ -65,7 +66,8 @@ pub(crate) fn connect(
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service_fn(move |request: Request<_>| {
-            let admitted = request.extensions().get().map_or_else(Instant::now, |&Admitted(at)| at);
+            // Without a note, each connection counts as younger, and the gate looks once more.
+            let admitted = request.extensions().get().map_or(begun, |&Admitted(at)| at);
             pool.clone().send(request, admitted)
         });
     let outside = ServiceBuilder::new();
