@@ -1,9 +1,11 @@
-//! Two controllers on one election, and what an operator writes at its start. `--leader-elect=false` runs one replica alone.
+//! A `main.rs` to grow from: two controllers on one election, probes, metrics, SIGTERM, and what an operator writes at
+//! its start. `--leader-elect=false` runs one replica alone.
 //!
 //! - The greeter runs on every replica, and the gate judges its writes. The report runs on the leader alone.
 //! - Every replica needs the certificate of the webhook. The leader writes it, and each replica waits for it. The
 //!   controllers wait for nothing. `examples/operator` shows a controller that has to wait until its own kind is there.
 
+use axum::{Router, routing::get};
 use futures_util::StreamExt;
 use k8s_openapi::{
     ByteString,
@@ -15,11 +17,22 @@ use kube::{
     runtime::{Controller, controller::Action, wait::await_condition, watcher},
 };
 use kube_leader_gate::{
-    CancellationToken, Candidate, Election, LeaseTiming, runtime::gated, shutdown_signal,
+    CancellationToken, Candidate, Election, LeaseTiming, health::Health, metrics::BUCKETS, runtime::gated,
+    shutdown_signal,
 };
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use serde_json::json;
-use std::{env, error::Error, future::pending, sync::Arc, time::Duration};
-use tokio::time::{sleep, timeout};
+use std::{
+    env,
+    error::Error,
+    future::{pending, ready},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    net::TcpListener,
+    time::{sleep, timeout},
+};
 
 const CERTIFICATE: &str = "webhook-certificate";
 /// How long a reconciliation may take to end after the signal.
@@ -29,11 +42,17 @@ const GRACE: Duration = Duration::from_secs(5);
 async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt().init();
     let (for_controller, signal) = (shutdown_signal()?, shutdown_signal()?);
+    let metrics = recorder()?; // before the election
     let config = Config::infer().await?;
-    let builder = Election::builder(&config.default_namespace, "mixed").timing(LeaseTiming::fast());
+    let builder = Election::builder(&config.default_namespace, "mixed").timing(LeaseTiming::fast()).metrics();
     let is_alone = env::args().any(|it| it == "--leader-elect=false");
     let election = if is_alone { builder.build_alone()? } else { builder.build(&config)? };
     let (client, candidate) = (election.client(&config)?, election.candidate());
+
+    let port: u16 = env::var("PORT").map_or(Ok(8080), |port| port.parse())?;
+    let listener = TcpListener::bind(("0.0.0.0", port)).await.map_err(|it| format!("PORT {port}: {it}"))?;
+    println!("probes and metrics: {}", listener.local_addr()?);
+    tokio::spawn(serve(listener, Health::new(candidate.clone(), Duration::from_secs(20)), metrics));
 
     let ended = CancellationToken::new();
     let everywhere = async {
@@ -53,6 +72,30 @@ async fn main() -> Result<(), Box<dyn Error>> {
         () = everywhere => {}
     }
     Ok(())
+}
+
+fn recorder() -> Result<PrometheusHandle, BuildError> {
+    let mut exporter = PrometheusBuilder::new();
+    for &(name, buckets) in BUCKETS {
+        exporter = exporter.set_buckets_for_metric(Matcher::Full(name.to_owned()), buckets)?;
+    }
+    exporter.install_recorder()
+}
+
+/// Serves `/livez`, `/readyz`, `/leader` and `/metrics` until the process ends.
+async fn serve(listener: TcpListener, health: Health, metrics: PrometheusHandle) {
+    let upkeep = metrics.clone();
+    tokio::spawn(async move {
+        loop {
+            sleep(Duration::from_secs(5)).await;
+            upkeep.run_upkeep(); // otherwise samples pile up until a scrape
+        }
+    });
+    let scrape = get(move || ready(metrics.render()));
+    let pages = Router::new().route("/metrics", scrape).fallback_service(health);
+    if let Err(error) = axum::serve(listener, pages).await {
+        eprintln!("cannot serve: {error}");
+    }
 }
 
 /// On every replica: greets each `ConfigMap` with the label `greet=yes`. The gate leaves that to the leader.

@@ -1,5 +1,20 @@
 //! Kubernetes Events about gains and losses of leadership: `kubectl get events` shows who led when.
 //!
+//! ```no_run
+//! use kube_leader_gate::{
+//!     Election,
+//!     kube_client::{Client, Config},
+//! };
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = Config::infer().await?;
+//! let election = Election::builder("my-namespace", "my-controller")
+//!     .events(Client::try_from(config.clone())?) // a client without a gate
+//!     .build(&config)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! [`ElectionBuilder::events`] makes the election report to `events.k8s.io/v1`, in the lease's namespace and about
 //! the Lease. The words and the reason are client-go's, so tools that look for those events find these:
 //!
@@ -71,23 +86,10 @@ struct Transition {
 }
 
 impl ElectionBuilder {
-    /// Reports gains and losses as Kubernetes Events, through `client`; see the [module](crate::events).
+    /// Reports gains and losses as Kubernetes Events, through `client`; the [module](crate::events) has an example.
     ///
     /// Use a separate client without a gate. A gate would reject the report of a loss
-    /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)):
-    ///
-    /// ```no_run
-    /// use kube_client::{Client, Config};
-    /// use kube_leader_gate::Election;
-    ///
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// let config = Config::infer().await?;
-    /// let election = Election::builder("my-namespace", "my-controller")
-    ///     .events(Client::try_from(config.clone())?)
-    ///     .build(&config)?;
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
     pub fn events(self, client: Client) -> Self {
         self.attend(|candidate, stopped| report(client, candidate, stopped))
     }

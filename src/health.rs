@@ -1,15 +1,36 @@
 //! Probes, and a page that shows who leads, for any web server.
 //!
+//! ```
+//! use kube_leader_gate::{Election, health::Health};
+//! use std::time::Duration;
+//!
+//! # tokio_test::block_on(async {
+//! let election = Election::builder("my-namespace", "my-controller").build_alone()?; // or `build(&config)`
+//! let candidate = election.candidate();
+//! let health = Health::new(candidate.clone(), Duration::from_secs(20)); // give it to your web server
+//! assert_eq!(health.answer("/readyz").status, 503); // the election has not begun
+//!
+//! let running = election.start();
+//! candidate.elected().await;
+//! assert_eq!(health.answer("/readyz").status, 200);
+//! assert!(health.answer("/leader").body.contains(r#""can_write":true"#));
+//!
+//! running.stop().await;
+//! assert_eq!(health.answer("/livez").status, 503); // this process will not lead again
+//! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+//! ```
+//!
 //! | the path ends in, perhaps with a `/` behind it | answer |
 //! | --- | --- |
 //! | `/livez`, `/healthz` | 200 `ok`, or 503 and what is wrong: [`Candidate::check`] |
 //! | `/readyz` | 200 `ok`, or 503 and each reason, one on a line: [`Candidate::check_ready`], and [your own conditions](Health::ready_if) |
 //! | `/leader` | 200 and JSON, for people: who holds the lease, and why this candidate makes no progress |
 //!
-//! Other paths get 404. A follower is healthy and ready, and so is a leader that has lost the lease. While the API server
-//! is away, a replica is healthy and not ready: a restart does not mend that. A dead election is neither ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). Do not make readiness depend
-//! on leadership: a rollout would wait for ever. The [guide](crate::guide::production#readiness) says which probe
-//! should ask what.
+//! Other paths get 404. A follower is healthy and ready, and so is a leader that has lost the lease. While the API
+//! server is away, a replica is healthy and not ready: a restart does not mend that. A dead election is neither
+//! ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). Do not make readiness depend on
+//! leadership: a rollout would wait for ever. The [guide](crate::guide::production#readiness) says which probe should
+//! ask what.
 //!
 //! [`Health::answer`] needs no type of an HTTP library. The [guide](crate::guide::getting_started#probes) has the few
 //! lines for axum, actix-web and hyper. [`Health`] is also a tower service and a hyper service. These refuse other

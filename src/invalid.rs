@@ -4,6 +4,8 @@ use std::{error::Error, fmt};
 
 /// A setting does not work. The text names the setting, what was given and what is allowed.
 ///
+/// It comes before anything begins, so nothing was sent. Correct the setting: a retry with the same one fails again.
+///
 /// ```
 /// # use kube_leader_gate::policy::Policy;
 /// let error = Policy::strict().allow_status("", "Pod").validate().unwrap_err();

@@ -9,21 +9,36 @@
 //! use kube_leader_gate::{
 //!     Election,
 //!     kube_client::{Client, Config},
+//!     shutdown_signal,
 //! };
 //!
 //! async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //!     let config = Config::infer().await?;
 //!     let election = Election::builder("my-namespace", "my-controller").build(&config)?; // the Lease
 //!     let client = election.client(&config)?; // a kube client, behind the gate
-//!     election.run(controllers(client)).await?.into_output(); // runs until they return, then releases the lease
+//!     let work = controllers(client, shutdown_signal()?); // ends on SIGTERM and Ctrl-C
+//!     election.run_until(shutdown_signal()?, work).await?.into_output(); // then the lease is released
 //!     Ok(())
 //! }
-//! # async fn controllers(_: Client) {}
+//! # async fn controllers(_: Client, _: impl Future<Output = ()>) {}
 //! # }
 //! ```
 //!
-//! Read next: [getting started](guide::getting_started), and [what you can rely on](guide::guarantees). The [`guide`] has
-//! a page for each task.
+//! - Take [`Election::run_until`] if only the writes to Kubernetes need a leader: the work runs on every replica, with
+//!   warm caches, and the gate judges its writes.
+//! - Take [`Election::run_while_leading`] if a follower must not work at all, for example because the work calls
+//!   another API: it starts the work anew in each term, and ends it with the term.
+//!
+//! # What to read
+//!
+//! 1. [Getting started](guide::getting_started): from an empty folder to two replicas.
+//! 2. [The guarantees](guide::guarantees): the rules S1 to S15, and what does not hold. Each rule has tests that carry
+//!    its number.
+//! 3. [Production](guide::production), before the first rollout: manifests, permissions and a checklist.
+//! 4. [Troubleshooting](guide::troubleshooting), when something is wrong: from an error or a line of the log to its
+//!    cause.
+//!
+//! The [`guide`] has more pages.
 //!
 //! # Modules
 //!
@@ -39,18 +54,27 @@
 //! | [`runtime`] | `runtime` | gated reconcilers and replays, for kube-runtime |
 //! | [`events`] | `election` | Kubernetes Events about gains and losses |
 //! | [`metrics`] | `metrics` | metrics of terms, writes and lease calls, for any exporter |
-//! | [`testing`] | `test-util` | the package `fake-kube-apiserver`, clocks that tests drive, and a check of your own lock |
+//! | [`testing`] | `test-util` | the package `fake-kube-apiserver`, clocks that tests drive, a check of your own lock |
 //!
 //! Packages of their own extend an election:
-//! [`kube-leader-gate-fence`](https://docs.rs/kube-leader-gate-fence), with which the API server itself refuses the writes of
-//! each replica that does not lead,
+//! [`kube-leader-gate-fence`](https://docs.rs/kube-leader-gate-fence), with which the API server itself refuses the
+//! writes of each replica that does not lead,
 //! [`kube-leader-gate-early-takeover`](https://docs.rs/kube-leader-gate-early-takeover), and
 //! [`kube-leader-gate-coordination`](https://docs.rs/kube-leader-gate-coordination) (experimental).
 //!
-//! kube-client needs one version of Kubernetes. Depend on `k8s-openapi` with a version feature.
+//! # Features
 //!
-//! [The guarantees](guide::guarantees) explain the rules S1 to S15 and list what does not hold. Each rule has tests that
-//! carry its number.
+//! | feature | what it brings |
+//! | --- | --- |
+//! | `election` (default) | the election on a Lease, through kube-client |
+//! | `runtime` | what a controller of kube-runtime needs; brings `election` |
+//! | `metrics` | metrics through the facade `metrics`; brings `election` |
+//! | `test-util` | a fake API server and clocks, for your tests |
+//!
+//! Without `election`, the crate is the gate, the policy and the leadership word, for [another elector](leadership). It
+//! does not need kube-client then.
+//!
+//! kube-client needs one version of Kubernetes. Depend on `k8s-openapi` with a version feature.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // What only `internal` shows is `pub` for that.
 #![cfg_attr(not(feature = "internal"), allow(unreachable_pub))]

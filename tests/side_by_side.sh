@@ -171,7 +171,7 @@ all() { # TARGET...
 	# Shares most dependencies with the build of all features.
 	CALLED=gate-alone- build --package kube-leader-gate --no-default-features --features test-util --tests
 	# Those that tests run as processes.
-	cargo build "${packages[@]}" --all-features --example fence --example getting_started --example leading_only --example minimal --example mixed --example on_signals --example operator --bin kube-leader-gate-sidecar
+	cargo build "${packages[@]}" --all-features --example fence --example leading_only --example minimal --example mixed --example on_signals --example operator --bin kube-leader-gate-sidecar
 	export LEADER_GATE_BUILD=${CARGO_TARGET_DIR:-$PWD/target}/debug
 	local rest
 	rest=$(for name in $(names call); do [[ " ${order[*]} " == *" $name "* ]] || echo "$name"; done)

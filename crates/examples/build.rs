@@ -1,4 +1,4 @@
-//! Takes the whole programs out of `docs/GETTING_STARTED.md`, so that tests run what users copy.
+//! Takes a program out of `docs/GETTING_STARTED.md`, so that tests run what users copy.
 
 use std::{env, fs, path::Path};
 
@@ -8,9 +8,8 @@ fn main() {
     println!("cargo::rerun-if-changed={GUIDE}");
     let guide = fs::read_to_string(GUIDE).expect("the guide");
     let folder = env::var_os("OUT_DIR").expect("cargo says where");
-    for (heading, name) in [("1. A program", "getting_started.rs"), ("4. The other way", "leading_only.rs")] {
-        let section = guide.split("\n## ").find(|it| it.starts_with(heading)).expect(heading);
-        let program = section.split_once("\n```rust,no_run\n").and_then(|it| it.1.split_once("\n```"));
-        fs::write(Path::new(&folder).join(name), program.expect(heading).0).expect("a folder to write to");
-    }
+    let section = guide.split("\n## ").find(|it| it.starts_with("4. The other way")).expect("the section");
+    let program = section.split_once("\n```rust,no_run\n").and_then(|it| it.1.split_once("\n```"));
+    fs::write(Path::new(&folder).join("leading_only.rs"), program.expect("a program").0)
+        .expect("a folder to write to");
 }

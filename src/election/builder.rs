@@ -168,7 +168,7 @@ impl ElectionBuilder {
     /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
     ///
     /// # Errors
-    /// [`ErrBuild`] says what was given and what is allowed.
+    /// [`ErrBuild`] says why.
     ///
     /// # Panics
     /// Outside a tokio runtime, as every kube client does. rustls also panics here if the program has two crypto
@@ -181,7 +181,7 @@ impl ElectionBuilder {
     /// Builds the election over the clients and watches of `pool`, which the elections of this process share.
     ///
     /// # Errors
-    /// [`ErrBuild`] says what was given and what is allowed.
+    /// [`ErrBuild`] says why.
     pub fn build_in(self, pool: &LeasePool) -> Result<Election, ErrBuild> {
         let timing = self.timing;
         self.build_over(|lease| Ok(pool.lock(lease, &timing)))
@@ -190,7 +190,7 @@ impl ElectionBuilder {
     /// Builds the election over your own lock; see [`Lock`].
     ///
     /// # Errors
-    /// [`ErrBuild`] says what was given and what is allowed. An error of `lock` becomes [`ErrBuild::Lock`].
+    /// [`ErrBuild`] says why. An error of `lock` becomes [`ErrBuild::Lock`].
     pub fn build_with<L, E>(self, lock: impl FnOnce(LeaseName) -> Result<L, E>) -> Result<Election, ErrBuild>
     where
         L: Lock,
@@ -226,7 +226,7 @@ impl ElectionBuilder {
     /// ```
     ///
     /// # Errors
-    /// [`ErrBuild`] says what was given and what is allowed.
+    /// [`ErrBuild`] says why.
     pub fn build_alone(self) -> Result<Election, ErrBuild> {
         self.timing(Alone::timing()).build_over(|lease| Ok(BoxLock::new(Alone::new(lease))))
     }

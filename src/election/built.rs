@@ -30,7 +30,7 @@ const WAITING: usize = 1024;
 ///
 /// ```no_run
 /// use kube_client::{Client, Config};
-/// use kube_leader_gate::{Election, Identity, LeaseTiming};
+/// use kube_leader_gate::{Election, Identity, LeaseTiming, shutdown_signal};
 ///
 /// # async fn controllers(_: Client) {}
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,14 +40,14 @@ const WAITING: usize = 1024;
 ///     .timing(LeaseTiming::fast())
 ///     .build(&config)?;
 /// let client = election.client(&config)?;
-/// election.run(controllers(client)).await?.into_output();
+/// election.run_until(shutdown_signal()?, controllers(client)).await?.into_output();
 /// # Ok(())
 /// # }
 /// ```
 ///
 /// Take the workload's [`client`](Self::client) and the [`candidate`](Self::candidate) handle. Then call
-/// [`run`](Self::run) or [`run_while_leading`](Self::run_while_leading). The gate is closed before the election
-/// begins, and after it has ended.
+/// [`run_until`](Self::run_until) or [`run_while_leading`](Self::run_while_leading). The gate is closed before the
+/// election begins, and after it has ended.
 #[derive(Debug)]
 #[must_use = "an election does nothing unless it is run or started"]
 pub struct Election {
@@ -63,13 +63,15 @@ pub struct Election {
     pub(super) request_deadline: bool,
 }
 
-/// The settings do not work. The error says what was given and what is allowed.
+/// The election cannot be built. It does not contend, and has sent no lease call.
+///
+/// To build again is safe. It helps only once the cause is gone, so let the process end with this error.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrBuild {
-    /// One of the settings cannot work, or not with the others.
+    /// One of the settings cannot work. The text says what was given and what is allowed.
     Invalid(ErrInvalid),
-    /// kube-client cannot make a client from the configuration.
+    /// kube-client cannot make a client from the configuration, for example because a credential plugin fails.
     Client(kube_client::Error),
     /// [`build_with`](super::ElectionBuilder::build_with) failed to make the lock, or a
     /// [layer](super::ElectionBuilder::layer_lock) to wrap it. This is the error of that lock or layer.

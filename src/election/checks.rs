@@ -13,23 +13,28 @@ use std::{
 };
 
 /// What is wrong with an election; see [`Candidate::check`] and [`Candidate::check_ready`].
+///
+/// A check changes nothing, so ask again at any time. The gate does not depend on it: a leader in trouble writes on
+/// until its deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrUnhealthy {
-    /// The election has ended: this process will never lead again.
+    /// The election has ended: this process will never lead again. Restart it.
     Ended,
-    /// The program has built the election, and does not drive it.
+    /// The program has built the election, and does not drive it. Await
+    /// [`Election::run_until`](super::Election::run_until), for example.
     NotBegun,
-    /// The election's task does not run any more: the runtime or the [lock](crate::lease::Lock) blocks it.
+    /// The election's task does not run any more: the runtime or the [lock](crate::lease::Lock) blocks it. Restart the
+    /// process, and look for a call that blocks a thread.
     Stuck {
         /// The time since it last ran.
         since: Duration,
         /// The tolerated time.
         tolerated: Duration,
     },
-    /// The election makes no progress. This is [`Candidate::trouble`].
+    /// The election makes no progress. This is [`Candidate::trouble`], which says what to do.
     InTrouble(Arc<str>),
-    /// The election has begun a moment ago, and has not seen this lease yet.
+    /// The election has begun a moment ago, and has not seen this lease yet. Wait.
     NotSeen(LeaseName),
 }
 

@@ -40,8 +40,13 @@ pub enum LeaseEnd {
     LeftToExpire,
 }
 
-/// The election's task ended without an order to stop. The cause is a bug, or a runtime that shuts down. The gate is
-/// closed.
+/// The election ended without an order to stop: the program has dropped it, its runtime shuts down, or its task has
+/// panicked, which is a bug.
+///
+/// The gate is closed for good, and has cut off the admitted writes
+/// ([`ErrLeadershipLost`](crate::ErrLeadershipLost)). The lease was not released, and expires by itself.
+///
+/// An election cannot begin again: end the process with this error, so that it is restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrElectionEnded(pub(super) ());
 

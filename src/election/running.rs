@@ -18,7 +18,11 @@ use std::{
     pin::pin,
     time::Duration,
 };
-use tokio::{sync::oneshot, task::JoinSet, time::timeout};
+use tokio::{
+    sync::oneshot,
+    task::JoinSet,
+    time::{Instant, timeout, timeout_at},
+};
 use tracing::{Instrument, Span};
 
 /// The most lease calls that a stop makes: one may be under way, and then it reads and writes to release the lease.
@@ -129,9 +133,9 @@ impl Running {
         self.gate.seal();
         let stopped = self.stand_down(work).await;
         self.candidate.profile.liveness.end(Ok(stopped));
-        let patience = self.candidate.timing().call_timeout();
-        let _ = timeout(patience, self.tasks.shutdown()).await;
-        self.attending.finish(patience).await;
+        let end = Instant::now() + self.candidate.timing().call_timeout();
+        let _ = timeout_at(end, self.tasks.shutdown()).await;
+        self.attending.finish(end.saturating_duration_since(Instant::now())).await;
         stopped
     }
 

@@ -10,10 +10,12 @@ use std::{error::Error, fmt, io, sync::Arc};
 
 /// A write was refused because this process does not lead. Nothing was changed.
 ///
-/// The gate refuses before it sends anything. If the API server refuses what the gate has admitted, a layer outside of the
-/// gate may make this error [of its answer](Self::by_server).
+/// The gate refuses before it sends anything. If the API server refuses what the gate has admitted, a layer outside of
+/// the gate may make this error [of its answer](Self::by_server).
 ///
-/// Do not retry the write at once. Wait for leadership first, or leave the work to the leader.
+/// Do not retry the write at once. [Wait for leadership](crate::leadership::Leadership::elected) first, or leave the
+/// work to the leader. A retry is safe then. Another leader may have written meanwhile, so read the present state
+/// first.
 ///
 /// The gate boxes this type itself, so `downcast_ref` on the gate's error finds it. [`find`](Self::find) finds it in a
 /// wrapper that keeps its source, as `kube::Error::Service` does.
@@ -34,11 +36,13 @@ enum Refuser {
     Server,
 }
 
-/// The gate admitted a write and then cut it off, because leadership ended. The outcome is unknown: the server may have
-/// carried it out.
+/// The gate admitted a write and then cut it off, because leadership ended: [`loss`](Self::loss) says why. The outcome
+/// is unknown: the server may have carried the write out, or may still do so.
 ///
-/// Do not retry the write as it is: the next leader must first read the present state. Find this error as you find
-/// [`ErrNotLeader`].
+/// A retry is not safe: it may do the same twice, or undo what another leader has done. The next leader, perhaps this
+/// process, must first [read the present state](crate::guide::guarantees#what-to-do-with-a-refused-write).
+///
+/// Find this error as you find [`ErrNotLeader`].
 #[derive(Clone, Debug)]
 pub struct ErrLeadershipLost {
     verb: Option<Verb>,

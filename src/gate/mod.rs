@@ -1,5 +1,26 @@
 //! The tower middleware that lets all reads pass, and lets writes pass only while this process leads.
 //!
+//! ```
+//! use http::{Request, Response};
+//! use kube_leader_gate::{ErrNotLeader, WriteGateLayer, leadership::Grantor};
+//! use std::convert::Infallible;
+//! use tower::{ServiceBuilder, ServiceExt, service_fn};
+//!
+//! # tokio_test::block_on(async {
+//! let grantor = Grantor::new(); // your elector owns it; there is no term yet, so this process follows
+//! let server = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
+//! let gate = WriteGateLayer::new(grantor.leadership()); // of an election: `election.layer()`
+//! let client = ServiceBuilder::new().layer(gate).service(server);
+//!
+//! let read = Request::get("/api/v1/namespaces/default/pods").body(())?;
+//! client.clone().oneshot(read).await?; // passes
+//!
+//! let write = Request::delete("/api/v1/namespaces/default/pods/web-0").body(())?;
+//! let error = client.oneshot(write).await.unwrap_err();
+//! assert!(ErrNotLeader::find(&*error).is_some()); // the server has not seen this request
+//! # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(()) }).unwrap();
+//! ```
+//!
 //! 1. If [`RequestInfo`](crate::request::RequestInfo) says that a request is a read, or the
 //!    [`Policy`](crate::policy::Policy) exempts it, the gate does not change the request or its response.
 //! 2. The gate admits a write only if [`Leadership`](crate::leadership::Leadership) is valid at that instant

@@ -17,7 +17,13 @@ pub struct Grant {
     number: u64,
 }
 
-/// The grant or the extension came too late, or its term has ended. The gate stays closed.
+/// A grant or an extension came too late: its deadline has passed, or its term has ended.
+///
+/// It comes from [`Grantor::grant`](super::Grantor::grant) and [`Grant::extend`], for example if the process was frozen
+/// after its lease call. The call has changed nothing: it opens no gate, and moves no deadline.
+///
+/// To call again with the same deadline does no harm, and fails again. Acquire or renew the lease once more, and grant
+/// a term with the deadline of that call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrTooLate(pub(super) ());
 
@@ -31,8 +37,8 @@ impl Grant {
     /// Moves the deadline to `deadline`. It never moves the deadline back.
     ///
     /// # Errors
-    /// [`ErrTooLate`] if the term has ended or its old deadline has passed. The gate then stays closed until the next
-    /// [`grant`](super::Grantor::grant).
+    /// [`ErrTooLate`] if the term has ended or its old deadline has passed. Only a new
+    /// [`grant`](super::Grantor::grant) opens the gate then.
     pub fn extend(&self, deadline: Moment) -> Result<(), ErrTooLate> {
         let inner = &self.inner;
         let mut extended = false;

@@ -28,7 +28,13 @@ pub struct Leadership {
     only: Option<u64>,
 }
 
-/// The drain timeout ended before all admitted writes had finished.
+/// The time of a [`drain`](Leadership::drain) ended before all admitted writes had finished.
+///
+/// The writes go on: a drain cuts none off. To drain again is safe, while the lease is still renewed. Or
+/// [revoke](super::Grantor::revoke) the term: this cuts them off. Then give the lease up only after the time that
+/// [`Leadership::unanswered`] names.
+///
+/// An election revokes by itself when its drain timeout is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ErrStillWriting {

@@ -6,6 +6,12 @@ use http::StatusCode;
 use std::{error::Error, fmt, time::Duration};
 
 /// A call to the API server that failed, for a lease or for another object. Its text is one line.
+///
+/// [`kind`](Self::kind) says whether a write may have been carried out, and [`explain`](Self::explain) what a person
+/// can do. An election does not end with this error, and calls again, so a [`Lock`](super::Lock) need not repeat calls.
+///
+/// To repeat a call of a lock is safe: it writes by compare-and-swap. If the first attempt was carried out, the second
+/// one is a [`Conflict`](ErrLockKind::Conflict). Another object may be written in another way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrLock {
     kind: ErrLockKind,
@@ -19,7 +25,13 @@ pub struct ErrLock {
     retry_after: Option<Duration>,
 }
 
-/// The kinds of failed calls.
+/// The kinds of failed calls, and what has become of a write:
+///
+/// - `Conflict`, `NotFound`, `Unauthorized`, `Forbidden`: the API server has refused it.
+/// - `Unresolved`, `Unreachable`, `Tls`, `Proxy`, `Credentials`: it was not sent.
+/// - `Timeout`, `CutOff`, `Garbage`, `Refused`: the API server may have carried it out, or may still do so.
+/// - `Withheld`: it was carried out.
+/// - `Gone`: only a watch fails so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrLockKind {

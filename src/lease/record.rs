@@ -127,8 +127,8 @@ impl LeaseRecord {
             }
             Some(duration) if duration > LONGEST_SANE => {
                 return Some(
-                    "the duration is longer than a day, and is waited for; if the holder is gone, set \
-                     spec.leaseDurationSeconds of the lease, to 15 for example",
+                    "the duration is longer than a day, and is waited for; if the holder is gone, delete the lease and \
+                     restart the replicas",
                 );
             }
             Some(_) => {}

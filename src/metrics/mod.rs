@@ -1,4 +1,22 @@
-//! Metrics of an election and its gates, through the `metrics` facade. The program chooses the exporter.
+//! Metrics of an election and its gates, through the `metrics` facade: the program chooses the exporter.
+//!
+//! ```no_run
+//! use kube_leader_gate::{Election, kube_client::Config, metrics::BUCKETS};
+//! use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut exporter = PrometheusBuilder::new();
+//! for &(name, buckets) in BUCKETS {
+//!     exporter = exporter.set_buckets_for_metric(Matcher::Full(name.to_owned()), buckets)?;
+//! }
+//! let metrics = exporter.install_recorder()?; // before or after the election is built
+//!
+//! let config = Config::infer().await?;
+//! let election = Election::builder("my-namespace", "my-controller").metrics().build(&config)?;
+//! println!("{}", metrics.render()); // what your web server answers a scrape with
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! [`ElectionBuilder::metrics`] turns them on, for one election and all its gates. The [guide](crate::guide::metrics)
 //! explains each metric, the alerts and the dashboard.
@@ -15,7 +33,7 @@
 //!    election calls [`describe`] when it begins. If you install a recorder later, call it again.
 //! 5. Two elections on one lease in one process would write to the same gauges. Give each its own lease.
 //!
-//! Give the [`BUCKETS`] of the histograms to an exporter for Prometheus, as the guide does. Otherwise it makes summaries.
+//! Give the [`BUCKETS`] of the histograms to an exporter for Prometheus, as above. Otherwise it makes summaries.
 
 mod names;
 mod observer;

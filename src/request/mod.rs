@@ -1,5 +1,24 @@
 //! Finds out what a request asks of the API server.
 //!
+//! ```
+//! use http::Request;
+//! use kube_leader_gate::request::{RequestInfo, Verb};
+//!
+//! let read = Request::get("/apis/apps/v1/namespaces/default/deployments?watch=true").body(())?;
+//! let info = RequestInfo::of(&read);
+//! assert!(info.is_read());
+//! assert_eq!(info.verb(), Verb::Watch);
+//! assert_eq!(info.target().to_string(), "deployments.apps");
+//!
+//! // A GET, but it runs a command. The server would take the second path for the first.
+//! for (path, verb) in [("web-0/exec", Verb::Connect), ("web-0/%65xec", Verb::Unknown)] {
+//!     let exec = Request::get(format!("/api/v1/namespaces/default/pods/{path}?command=reboot")).body(())?;
+//!     assert!(!RequestInfo::of(&exec).is_read());
+//!     assert_eq!(RequestInfo::of(&exec).verb(), verb);
+//! }
+//! # Ok::<(), http::Error>(())
+//! ```
+//!
 //! [`RequestInfo`] reads the method, the URI and the `Connection` headers only. It reads no body, allocates nothing
 //! and never fails.
 //!
@@ -41,25 +60,6 @@
 //!
 //! If a path parses, its parts are those of the server's own `RequestInfo`, with two exceptions:
 //! [`name`](RequestInfo::name) never comes from a field selector, and the names of metrics keep their escapes.
-//!
-//! ```
-//! use http::Request;
-//! use kube_leader_gate::request::{RequestInfo, Verb};
-//!
-//! let read = Request::get("/apis/apps/v1/namespaces/default/deployments?watch=true").body(())?;
-//! let info = RequestInfo::of(&read);
-//! assert!(info.is_read());
-//! assert_eq!(info.verb(), Verb::Watch);
-//! assert_eq!(info.target().to_string(), "deployments.apps");
-//!
-//! // A GET, but it runs a command. The server would take the second path for the first.
-//! for (path, verb) in [("web-0/exec", Verb::Connect), ("web-0/%65xec", Verb::Unknown)] {
-//!     let exec = Request::get(format!("/api/v1/namespaces/default/pods/{path}?command=reboot")).body(())?;
-//!     assert!(!RequestInfo::of(&exec).is_read());
-//!     assert_eq!(RequestInfo::of(&exec).verb(), verb);
-//! }
-//! # Ok::<(), http::Error>(())
-//! ```
 
 mod answer;
 mod path;

@@ -1,5 +1,31 @@
 //! Support for kube-runtime controllers: gated on every replica, or on the leader only.
 //!
+//! ```no_run
+//! use futures_util::StreamExt;
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::{
+//!     Api, Config,
+//!     runtime::{Controller, controller::Action, watcher},
+//! };
+//! use kube_leader_gate::{Election, runtime::gated, shutdown_signal};
+//! use std::{sync::Arc, time::Duration};
+//!
+//! # async fn example(config: Config) -> Result<(), Box<dyn std::error::Error>> {
+//! let election = Election::builder("my-namespace", "my-controller").build(&config)?;
+//! let maps: Api<ConfigMap> = Api::default_namespaced(election.client(&config)?);
+//! let controller = Controller::new(maps.clone(), watcher::Config::default())
+//!     .reconcile_all_on(election.candidate().gains()) // every object again when this replica begins to lead
+//!     .graceful_shutdown_on(shutdown_signal()?)
+//!     .run(gated(reconcile), |_, _, _| Action::requeue(Duration::from_secs(5)), Arc::new(maps))
+//!     .for_each(|_| async {});
+//! election.run_until(shutdown_signal()?, controller).await?.into_output();
+//! # Ok(())
+//! # }
+//! # async fn reconcile(_: Arc<ConfigMap>, _: Arc<Api<ConfigMap>>) -> Result<Action, kube::Error> {
+//! #     Ok(Action::await_change())
+//! # }
+//! ```
+//!
 //! A follower sees changes but may not write. If it just drops them, they wait until the object changes again or a
 //! resync comes. Two ways avoid this. Neither sends a request of its own at a gain:
 //!
@@ -35,9 +61,7 @@
 //! - It is also correct to build a new controller in each term, without a [`Replay`]. It then lists everything at
 //!   each gain.
 //!
-//! # Gated mode
-//! [Getting started](crate::guide::getting_started) has a controller in this mode: `gated(reconcile)`, and
-//! `reconcile_all_on(candidate.gains())`.
+//! The example above is in gated mode. [Getting started](crate::guide::getting_started) has it as a whole program.
 //!
 //! # Leading only
 //! ```

@@ -8,7 +8,11 @@ use tokio::time::timeout;
 /// How long a call or an event may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The lock breaks a rule of [`lock_conformance`](super::lock_conformance()). The text names the rule, and what was found.
+/// The lock breaks a rule of [`lock_conformance`](super::lock_conformance()). The text names the rule, and what was
+/// found.
+///
+/// The check ends at the first such rule, and the lease stays as it is. Mend the lock: an election over it may let two
+/// replicas write. Delete the lease before you check again.
 #[derive(Clone, Debug)]
 pub struct ErrLockConformance(String);
 

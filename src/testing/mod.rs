@@ -1,6 +1,29 @@
 //! Support for tests of an operator: a fake API server with faults, a judge of its write log, clocks that tests
 //! drive, and a check of your own lock.
 //!
+//! ```
+//! # #[cfg(feature = "election")] {
+//! use kube_leader_gate::{Election, Identity, testing::ApiServer};
+//! use std::time::Duration;
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! let server = ApiServer::new();
+//! let endpoint = server.serve().await?;
+//! let election = Election::builder("default", "operator")
+//!     .identity(Identity::new("replica-a")?)
+//!     .build(&endpoint.config("replica-a"))?
+//!     .start();
+//! tokio::time::timeout(Duration::from_secs(5), election.candidate().elected()).await?;
+//! assert_eq!(server.write_log()[0].user, "replica-a");
+//! election.stop().await;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?; }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The server is the crate [`fake_kube_apiserver`], which documents it. This module passes it on. Give a clock to
+//! [`ElectionBuilder::clock`](crate::election::ElectionBuilder::clock), to drive the deadlines of an election.
+//!
 //! # A double for `Candidate`
 //! [`build_alone`](crate::election::ElectionBuilder::build_alone) needs no server. Its candidate leads, loses its term and
 //! leads again when the test says so, here in no time:
@@ -41,30 +64,6 @@
 //! ```
 //!
 //! A loss to another holder needs the server: [`ApiServer::edit`] writes one into the Lease.
-//!
-//! # A server
-//! The server is the crate [`fake_kube_apiserver`], which documents it. This module passes it on. Give a clock to
-//! [`ElectionBuilder::clock`](crate::election::ElectionBuilder::clock), to drive the deadlines of an election.
-//!
-//! ```
-//! # #[cfg(feature = "election")] {
-//! use kube_leader_gate::{Election, Identity, testing::ApiServer};
-//! use std::time::Duration;
-//!
-//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-//! let server = ApiServer::new();
-//! let endpoint = server.serve().await?;
-//! let election = Election::builder("default", "operator")
-//!     .identity(Identity::new("replica-a")?)
-//!     .build(&endpoint.config("replica-a"))?
-//!     .start();
-//! tokio::time::timeout(Duration::from_secs(5), election.candidate().elected()).await?;
-//! assert_eq!(server.write_log()[0].user, "replica-a");
-//! election.stop().await;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! # })?; }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 mod clock;
 #[cfg(feature = "election")]

@@ -12,6 +12,7 @@ set -euo pipefail
 run=("$@")
 module=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 promtool_module=$(cd "$module/../promtool" && pwd)
+client_go_module=$(cd "$module/../client-go" && pwd) # newer than the API server
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/kube-leader-gate
 go_needed=$(sed -n 's/^go //p' "$module/go.mod")
 kubernetes=$(sed -n 's|^.*k8s.io/kubernetes \(v[0-9.]*\).*$|\1|p' "$module/go.mod")
@@ -48,7 +49,8 @@ build_server() { # FOLDER
 
 build_programs() { # FOLDER
 	say "building candidate, kubelet and oracle"
-	build "$module" -ldflags "$ldflags" -o "$1/" ./candidate ./kubelet ./oracle
+	build "$module" -ldflags "$ldflags" -o "$1/" ./kubelet ./oracle
+	build "$client_go_module" -ldflags "-s -w" -o "$1/candidate" .
 }
 
 build_promtool() { # FOLDER
@@ -122,8 +124,11 @@ set_server() {
 }
 
 set_programs() {
-	LEADER_GATE_PROGRAMS=$cache/programs-$(key "$module" "$ldflags" "$module"/{candidate,kubelet,oracle}/*.go)
-	ensure "$LEADER_GATE_PROGRAMS" build_programs "$module" mod download
+	LEADER_GATE_PROGRAMS=$cache/programs-$(key "$module" "$ldflags" "$module"/{kubelet,oracle}/*.go)
+	LEADER_GATE_PROGRAMS+=-$(key "$client_go_module" "" "$client_go_module"/*.go)
+	why=
+	[[ -d $LEADER_GATE_PROGRAMS ]] || why=$(obstacle "$client_go_module" mod download)
+	[[ -n $why ]] || ensure "$LEADER_GATE_PROGRAMS" build_programs "$module" mod download
 	if [[ -n $why ]]; then
 		unset LEADER_GATE_PROGRAMS
 		leave_out "programs with client-go and Kubernetes' request parser" "$why" "$install_go"

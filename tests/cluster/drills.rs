@@ -89,8 +89,8 @@ impl Scene {
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
     }
 
-    /// Runs these commands of the guide in a shell, in this scene's namespace. Returns whether the last one succeeded.
-    fn run(&self, commands: &str) -> bool {
+    /// A shell that runs these commands of the guide, in this scene's namespace.
+    fn shell(&self, commands: &str) -> Command {
         let path = env::join_paths(
             [self.programs.clone()]
                 .into_iter()
@@ -99,7 +99,12 @@ impl Scene {
         let mut shell = Command::new("sh");
         shell.args(["-euc", &commands.replace("my-namespace", &self.namespace)]);
         shell.env("PATH", path.expect("a path")).env("HOME", self.cluster.folder()).env_remove("KUBECONFIG");
-        shell.status().expect("a shell").success()
+        shell
+    }
+
+    /// Returns whether the last of these commands succeeded.
+    fn run(&self, commands: &str) -> bool {
+        self.shell(commands).status().expect("a shell").success()
     }
 
     fn service_account(&self) -> Value {
@@ -155,4 +160,22 @@ pub async fn commands_of_the_checklist_do_what_it_says() {
     assert_eq!(scene.get(&["pod", LEADER])["metadata"]["deletionTimestamp"], Value::Null);
     assert!(scene.run(&stop.replace(" --watch", "")));
     assert!(scene.get(&["pod", LEADER])["metadata"]["deletionTimestamp"].is_string());
+
+    let (_, budget) = GUIDE.split_once("**14. ").and_then(|it| it.1.split_once('`')).expect("a command");
+    let (budget, _) = budget.split_once('`').expect("its end");
+    scene.create(&json!({
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": "my-controller" },
+        "spec": { "maxUnavailable": 1, "selector": { "matchLabels": { "app": "my-controller" } } },
+    }));
+    // As the controller of budgets does.
+    let status = json!({ "status": { "observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 3,
+                                     "desiredHealthy": 2, "expectedPods": 3 } });
+    let mut patch = scene.kubectl(&["patch", "poddisruptionbudget", "my-controller", "--subresource=status"]);
+    patch.args(["--type=merge", "--patch", &status.to_string()]);
+    assert!(patch.stdout(Stdio::null()).status().expect("kubectl runs").success());
+    let shown = scene.shell(budget).output().expect("a shell").stdout;
+    let shown = String::from_utf8(shown).expect("text");
+    let [titles, cells] = shown.lines().collect::<Vec<_>>()[..] else { panic!("{shown}") };
+    let column = titles.find("ALLOWED DISRUPTIONS").expect("the column");
+    assert_eq!(cells[column..].split_whitespace().next(), Some("1"), "{shown}");
 }

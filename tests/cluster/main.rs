@@ -131,6 +131,7 @@ fn main() -> ExitCode {
             real_time mistakes::wrong_token_is_named;
             real_time mistakes::server_without_leases_is_named;
             real_time moving::documented_command_moves_leadership_without_late_writes;
+            real_time moving::documented_commands_free_the_lease_of_a_dead_holder;
             real_time operators::crash::gated;
             real_time operators::crash::leading_only;
             real_time operators::fenced::replicas_hand_over_behind_a_fence;

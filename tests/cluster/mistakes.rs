@@ -1,4 +1,4 @@
-//! The table of mistakes in `docs/TROUBLESHOOTING.md`: what the election says. With `--nocapture`, also after how long.
+//! The table of mistakes, `docs/observability/mistakes.tsv`: what the election says. With `--nocapture`, also after how long.
 
 use crate::{
     candidate::{Contender, builder, leading, prepare, start, timing, write},
@@ -11,7 +11,7 @@ use kube_leader_gate::{Election, Identity, election::Candidate};
 use std::time::{Duration, Instant};
 use test_support::{apiserver::Cluster, harness::say};
 
-const GUIDE: &str = include_str!("../../docs/TROUBLESHOOTING.md");
+const TABLE: &str = include_str!("../../docs/observability/mistakes.tsv");
 
 const UNGATED: &str = "a second client that is not gated";
 const NEVER_DRIVEN: &str = "an election that is built and never driven";
@@ -30,9 +30,7 @@ struct Row {
 }
 
 fn rows() -> impl Iterator<Item = Vec<&'static str>> {
-    let (_, table) = GUIDE.split_once("| the mistake |").expect("the table");
-    let lines = table.lines().skip(2).take_while(|line| line.starts_with('|'));
-    lines.map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+    TABLE.lines().skip(1).map(|line| line.split('\t').collect())
 }
 
 impl Row {
@@ -45,7 +43,7 @@ impl Row {
             "retry periods" => timing().retry_period(),
             _ => panic!("no time: {row:?}"),
         };
-        Self { says: row[1].trim_matches('`').trim_end_matches('…').to_owned(), within: unit * count }
+        Self { says: row[1].trim_end_matches('…').to_owned(), within: unit * count }
     }
 
     /// Waits until `heard` says what the table says. Without a time in the table, it says so at once.

@@ -38,6 +38,10 @@ pub(crate) struct Versions {
 }
 
 /// The settings of a coordinated election do not work. The error says what was given and what is allowed.
+///
+/// It comes from [`Coordination`]. If a setting does not fit the election, it comes in an
+/// [`ErrBuild::Lock`](kube_leader_gate::election::ErrBuild::Lock), when the election is built. Nothing has begun.
+/// Correct the setting: a retry with the same one fails again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidCoordination {
     what: &'static str,

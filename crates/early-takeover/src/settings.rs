@@ -29,6 +29,9 @@ pub struct EarlyTakeover {
 }
 
 /// Early takeover cannot work with this value. The error says what was given and what is allowed.
+///
+/// It comes in an [`ErrBuild::Lock`](kube_leader_gate::election::ErrBuild::Lock), when the election is built. Nothing
+/// has begun. Correct the value, for example in the variables of the pod: a retry with the same one fails again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrInvalidEarlyTakeover {
     what: &'static str,

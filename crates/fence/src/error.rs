@@ -5,14 +5,22 @@ use std::{error::Error, fmt};
 
 /// The fence in the cluster could not be read or changed.
 ///
+/// A check has changed nothing. After [`Fence::apply`](crate::Fence::apply) and [`Fence::remove`](crate::Fence::remove)
+/// the fence is as it was, except after [`HalfDone`](Self::HalfDone), after [`Ending`](Self::Ending) of a removal, and
+/// perhaps after [`Request`](Self::Request).
+///
+/// To call again is safe: each call looks first, and does what is missing. After [`Changed`](Self::Changed) it helps at
+/// once. After another error, mend the cause first.
+///
 /// The message of an API server's answer is part of the text. Any other cause is not: it is the
 /// [`source`](Error::source).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrFence {
     /// The API server has no `ValidatingAdmissionPolicy` in `admissionregistration.k8s.io/v1`: it is older than 1.30.
+    /// Upgrade it, or do without a fence.
     TooOld,
-    /// RBAC does not allow this to the user that asks.
+    /// RBAC does not allow this to the user that asks. Grant it.
     Forbidden {
         /// The verb that is missing.
         verb: &'static str,
@@ -39,26 +47,27 @@ pub enum ErrFence {
         /// The finalizers, with commas.
         finalizers: String,
     },
-    /// Another client changed or removed the object at the same moment. Nothing was changed.
+    /// Another client changed or removed the object at the same moment. This call has not changed it: call again.
     Changed {
         /// The kind of the object.
         kind: &'static str,
         /// The API server's message.
         message: String,
     },
-    /// The token belongs to the service account, but names no pod. So the fence would refuse each of its writes.
+    /// The token belongs to the service account, but names no pod. So the fence would refuse each of its writes. Use
+    /// the token that Kubernetes mounts into the pod.
     NoPodInToken {
         /// The user of the token.
         username: String,
     },
-    /// The request failed for another reason.
+    /// The request failed for another reason. If it had no answer, the API server may have carried it out.
     Request {
         /// What was asked.
         what: String,
         /// The error of the client.
         source: kube_client::Error,
     },
-    /// The policy stands and the binding does not, or the other way round.
+    /// One of the two objects is as it should be, and the other one is not. Call again once the cause is gone.
     HalfDone {
         /// What is in the cluster now, and what it does.
         stands: String,

@@ -87,7 +87,7 @@ impl Fence {
     /// `validatingadmissionpolicybindings`, and `get` on the Lease: who binds a Lease must be able to read it.
     ///
     /// # Errors
-    /// [`ErrFence`] says what stands now.
+    /// [`ErrFence`] says what has changed.
     ///
     /// Not cancel-safe: if the future is dropped, the policy may stand without the binding.
     pub async fn apply(&self, client: &Client) -> Result<Applied, ErrFence> {
@@ -121,7 +121,7 @@ impl Fence {
     /// `delete` on `validatingadmissionpolicies` and on `validatingadmissionpolicybindings`.
     ///
     /// # Errors
-    /// [`ErrFence`] says what stands now.
+    /// [`ErrFence`] says what has changed.
     ///
     /// Not cancel-safe: if the future is dropped, the policy may stand without the binding, and is not in force.
     pub async fn remove(&self, client: &Client) -> Result<bool, ErrFence> {

@@ -15,19 +15,22 @@ use kube_leader_gate::{
     testing::Fault,
 };
 use std::time::Duration;
-use tower::{buffer::BufferLayer, limit::ConcurrencyLimitLayer, retry::RetryLayer, timeout::TimeoutLayer};
+use tower::{
+    ServiceBuilder, buffer::BufferLayer, limit::ConcurrencyLimitLayer, retry::RetryLayer,
+    timeout::TimeoutLayer,
+};
 use tower_http::trace::TraceLayer;
 
 // As it stands in the guide, word for word.
 fn stacked(election: &Election, mut config: Config) -> Result<Client, Error> {
     config.default_retry = false; // kube's own, which stands innermost; a reconciler that runs again looks first
-    let kube = ClientBuilder::try_from((config, election.connections()))?;
-    Ok(kube
-        .with_layer(&TraceLayer::new_for_http()) // what is sent
-        .with_layer(&TimeoutLayer::new(Duration::from_secs(8))) // less than the drain timeout, 10 s
-        .with_layer(&election.layer()) // the gate
-        .with_layer(&ConcurrencyLimitLayer::new(32)) // waits before it is asked
-        .build())
+    let layers = ServiceBuilder::new()
+        .layer(ConcurrencyLimitLayer::new(32)) // waits before the gate is asked
+        .layer(election.layer()) // the gate, with the deadline of each request
+        .layer(TimeoutLayer::new(Duration::from_secs(8))) // less than the drain timeout, 10 s
+        .layer(TraceLayer::new_for_http()) // what is sent
+        .into_inner();
+    Ok(ClientBuilder::try_from((config, election.connections()))?.with_layer(&layers).build())
 }
 
 // So does this.

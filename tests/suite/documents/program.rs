@@ -7,6 +7,8 @@ use rustix::process::Signal;
 use serde_json::json;
 use std::{
     fs::{self, File},
+    io::{Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
@@ -48,6 +50,18 @@ impl Program {
 
     fn says(&self, what: &str) -> bool {
         fs::read_to_string(&self.log).unwrap().contains(what)
+    }
+
+    /// What its web server answers. It has said where that listens.
+    fn page(&self, path: &str) -> String {
+        let log = fs::read_to_string(&self.log).unwrap();
+        let (_, said) = log.split_once("probes and metrics: ").expect("it serves");
+        let address: SocketAddr = said.lines().next().unwrap().parse().unwrap();
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, address.port())).unwrap();
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     async fn will_say(&self, what: &str) {
@@ -132,23 +146,6 @@ async fn program_of_readme_greets_and_hands_over() {
     assert_eq!(stage.writers("configmaps"), ["first", "second"], "each as the leader, once");
 }
 
-#[tokio::test]
-async fn program_of_guide_greets_and_hands_over() {
-    let stage = Stage::new("getting_started").await;
-    stage.put_guest("ada");
-    let first = stage.start("first", &[]);
-    first.will_say("greeted ada").await;
-    let second = stage.start("second", &[]);
-    second.will_say("the lease has changed hands").await;
-    stage.put_guest("bob");
-    first.will_say("greeted bob").await;
-    stage.stop(first, "first").await;
-    second.will_say("leadership gained").await;
-    stage.put_guest("eve");
-    second.will_say("greeted eve").await;
-    assert_eq!(stage.writers("configmaps"), ["first", "first", "second"]);
-}
-
 /// Its lease lasts for longer than the test waits, so the second one cannot have waited for its end.
 #[tokio::test]
 async fn leading_only_program_of_guide_hands_over() {
@@ -175,6 +172,12 @@ async fn mixed_program_shares_one_election() {
     let second = stage.start("second", &[]);
     second.will_say("has the certificate").await;
     stage.greeted_and_reported_by("first").await;
+    for (program, master) in [(&first, 1), (&second, 0)] {
+        let master =
+            format!(r#"leader_election_master_status{{name="mixed",lease_namespace="default"}} {master}"#);
+        until(PATIENCE, "the metrics say who leads", || program.page("/metrics").contains(&master)).await;
+        assert!(program.page("/readyz").starts_with("HTTP/1.0 200"), "{}", program.page("/readyz"));
+    }
     assert!(!stage.writers("configmaps").contains(&"second".to_owned()), "it follows");
     stage.stop(first, "first").await;
     stage.greeted_and_reported_by("second").await;
