@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt().with_env_filter(filter).init();
     let config = Config::infer().await?;
     let election = Election::builder(&config.default_namespace, "greeter") // the Lease
-        .timing(LeaseTiming::fast())
+        .timing(LeaseTiming::fast()) // for a trial
         .build(&config)?;
     let client = election.client(&config)?; // the gate judges every write of this client
     let candidate = election.candidate();

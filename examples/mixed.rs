@@ -33,18 +33,23 @@ use tokio::{
     net::TcpListener,
     time::{sleep, timeout},
 };
+use tracing_subscriber::EnvFilter;
 
 const CERTIFICATE: &str = "webhook-certificate";
-/// How long a reconciliation may take to end after the signal.
+/// How long each of both may take to end after the signal, first the greeter and then the report.
 const GRACE: Duration = Duration::from_secs(5);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    tracing_subscriber::fmt().init();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")); // RUST_LOG
+    tracing_subscriber::fmt().with_env_filter(filter).init();
     let (for_controller, signal) = (shutdown_signal()?, shutdown_signal()?);
     let metrics = recorder()?; // before the election
     let config = Config::infer().await?;
-    let builder = Election::builder(&config.default_namespace, "mixed").timing(LeaseTiming::fast()).metrics();
+    let builder = Election::builder(&config.default_namespace, "mixed")
+        .timing(LeaseTiming::fast()) // for a trial
+        .grace(GRACE)
+        .metrics();
     let is_alone = env::args().any(|it| it == "--leader-elect=false");
     let election = if is_alone { builder.build_alone()? } else { builder.build(&config)? };
     let (client, candidate) = (election.client(&config)?, election.candidate());
@@ -108,7 +113,7 @@ async fn greeter(
     Controller::new(guests.clone(), watcher::Config::default().labels("greet=yes"))
         .reconcile_all_on(candidate.gains())
         .graceful_shutdown_on(shutdown)
-        .run(gated(greet), |_, _, _| Action::requeue(Duration::from_secs(5)), Arc::new(guests))
+        .run(gated(greet), |_, error, _| retry(error), Arc::new(guests))
         .for_each(|_| async {})
         .await;
 }
@@ -117,6 +122,11 @@ async fn greet(guest: Arc<ConfigMap>, guests: Arc<Api<ConfigMap>>) -> Result<Act
     let greeting = Patch::Merge(json!({ "data": { "greeting": format!("Hello, {}!", guest.name_any()) } }));
     guests.patch(&guest.name_any(), &PatchParams::default(), &greeting).await?;
     Ok(Action::await_change())
+}
+
+fn retry(error: &kube::Error) -> Action {
+    eprintln!("{error}");
+    Action::requeue(Duration::from_secs(5))
 }
 
 /// On every replica: serves with a certificate that the leader writes, unless an earlier one has.
@@ -161,9 +171,13 @@ async fn report(client: Client, over: CancellationToken) {
                 let report = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "report" },
                     "data": { "guests": count.to_string() } });
                 let written = maps.patch("report", &PatchParams::apply("mixed"), &Patch::Apply(report)).await;
-                reported = written.is_ok().then_some(count);
+                match written {
+                    Ok(_) => reported = Some(count),
+                    Err(error) => eprintln!("cannot report: {error}"),
+                }
             }
-            _ => {}
+            Ok(_) => {}
+            Err(error) => eprintln!("cannot count the guests: {error}"),
         }
         over.run_until_cancelled(sleep(Duration::from_secs(1))).await;
     }

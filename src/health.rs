@@ -32,8 +32,8 @@
 //! leadership: a rollout would wait for ever. The [guide](crate::guide::production#readiness) says which probe should
 //! ask what.
 //!
-//! [`Health::answer`] needs no type of an HTTP library. The [guide](crate::guide::getting_started#probes) has the few
-//! lines for axum, actix-web and hyper. [`Health`] is also a tower service and a hyper service. These refuse other
+//! [`Health::answer`] needs no type of an HTTP library. The [guide](crate::guide::getting_started#probes) names
+//! the code for axum, actix-web and hyper. [`Health`] is also a tower service and a hyper service. These refuse other
 //! methods than GET and HEAD with 405.
 //!
 //! ```sh

@@ -106,6 +106,12 @@ fn fault_in_rustdoc(here: &str, there: &str) -> Option<String> {
         there == here
     } else if here == "../README.md" {
         there == "https://docs.rs/crate/kube-leader-gate/latest" // which shows it
+    } else if let Some(package) = file.strip_prefix("../crates/").and_then(|it| it.strip_suffix("/README.md"))
+    {
+        let page =
+            [format!("https://docs.rs/kube-leader-gate-{package}"), format!("https://docs.rs/{package}")];
+        let anchor = anchor.map_or(String::new(), |anchor| format!("#{anchor}"));
+        page.iter().any(|page| *there == format!("{page}{anchor}"))
     } else if let Some(guide) = file.strip_suffix(".md") {
         let page = format!("crate::guide::{}", guide.to_lowercase());
         there == anchor.map_or(page.clone(), |anchor| format!("{page}#{anchor}"))

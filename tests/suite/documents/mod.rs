@@ -13,3 +13,4 @@ mod program;
 mod quotations;
 mod repeated;
 mod runner;
+mod size;
