@@ -30,7 +30,7 @@ Signals:
 Exit status:
   0    stopped in order; `probe`: the page says yes
   1    cannot start, or the election has ended; `probe`: the page says no, or does not answer
-  2    the settings are wrong
+  2    an option or a variable is wrong
   130  a second signal, and it was SIGINT
   143  a second signal, and it was SIGTERM";
 
