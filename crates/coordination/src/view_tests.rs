@@ -65,7 +65,7 @@ fn lease_of_a_real_holder_is_shown_as_it_is() {
     }
 }
 
-/// Whoever is named: it has claimed nothing yet.
+/// The named candidate has claimed nothing yet.
 #[test]
 fn named_lease_is_shown_as_the_last_holder_has_left_it() {
     for holder in ["me", "other"] {
@@ -96,7 +96,7 @@ fn holder_whose_lease_is_named_has_lost_it() {
         assert_eq!(
             said(&shown),
             (None, json!(5), Value::Null, 3, "2"),
-            "as if nobody had claimed it: {holder}"
+            "as if no candidate had claimed it: {holder}"
         );
     }
 }
@@ -127,7 +127,7 @@ fn lease_that_the_coordinator_makes_is_free_to_whom_it_names() {
     let (mut view, now) = (view(), Instant::now());
     view.read(None, None, now);
     let shown = tell(&mut view, &named(1, "me", None));
-    assert_eq!(said(&shown), (None, json!(5), Value::Null, 3, "1"), "nobody has claimed it");
+    assert_eq!(said(&shown), (None, json!(5), Value::Null, 3, "1"), "no candidate has claimed it");
     tell(&mut view, &held(2, "x"));
     view.deleted(&held(3, "x"), now);
     assert_eq!(view.status(), LockStatus { seen: true, vacant_from: Some(now) });

@@ -82,7 +82,7 @@ impl World {
     pub fn judge_the_calm(&mut self) -> Result<(), String> {
         self.judge()?;
         if self.led < self.now {
-            return Err("nobody leads after 20 quiet seconds".into());
+            return Err("no candidate leads after 20 quiet seconds".into());
         }
         // A polling candidate can lose each race for a free lease to another elector, which knows nothing of questions.
         let mixed =

@@ -1,7 +1,7 @@
 //! Candidates on one lease, under faults, in simulated time, judged by their gates and their writes alone.
 //!
-//! The judge excuses what nobody can know: a process that was never shown who held the lease before people changed it (nor
-//! was told by the list of a claim), or was cut off from all renewals since the claim that people have restored; another
+//! The judge excuses what no candidate can know: a process that was never shown who held the lease before people changed it
+//! (nor was told by the list of a claim), or was cut off from all renewals since the claim that people have restored; another
 //! elector that people have led to take the lease; two live processes with one identity. Reads that lag and edits are kept
 //! 8 s apart: a state that is not the newest has to mean one thing at a time.
 //!

@@ -23,7 +23,7 @@ pub const ROLLOUT: u64 = CALM + 10_000;
 /// Of claims a set of bits has room for no more.
 const MOST_CLAIMS: usize = 120;
 
-#[allow(missing_debug_implementations, reason = "nobody prints it")]
+#[allow(missing_debug_implementations, reason = "no code prints it")]
 pub struct World {
     pub now: u64,
     pub rng: Rng,

@@ -76,7 +76,7 @@ impl Fence {
     /// spec of an object, also what another tool has added. Its field manager is `kube-leader-gate`.
     ///
     /// Before them it makes an anchor: a policy and a binding with the name `kube-leader-gate.anchor`, which judge
-    /// nothing, and which all fences of a cluster share, whoever made it. While no binding names a Lease, an API server
+    /// nothing, and which all fences of a cluster share, whatever made it. While no binding names a Lease, an API server
     /// stops reading Leases for its policies, and begins again only with its process (kubernetes/kubernetes#130887). A
     /// later fence would judge by the holder of that time.
     ///

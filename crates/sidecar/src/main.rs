@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 
 fn start(args: &Args) -> Result<(), Failure> {
     let log = tracing_subscriber::fmt().with_env_filter(EnvFilter::try_new(&args.log)?);
-    // By itself it panics when nobody reads the log any more.
+    // By itself it panics when no process reads the log any more.
     log.with_ansi(false).with_writer(io::stderr).log_internal_errors(false).init();
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
@@ -45,7 +45,7 @@ fn start(args: &Args) -> Result<(), Failure> {
         // A task of its own: at the start, a credential plugin blocks this thread.
         tokio::spawn(end_when_told(signals, stop));
         let sidecar = Sidecar::bind(args, args.policy()).await?;
-        // Nobody has to read it.
+        // No process has to read it.
         if let Some(addr) = sidecar.status_addr() {
             let _ = writeln!(io::stdout(), "status on http://{addr}");
         }

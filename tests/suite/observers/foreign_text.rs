@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::{io, time::Duration};
 use tower::{BoxError, service_fn};
 
-/// Whoever answers can write this.
+/// The server that answers can write this.
 const PLANTED: &str = "planted\r\n2026-01-01T00:00:00.000000Z ERROR forged: \u{1b}[31m\u{1b}]0;title\u{7}\u{9b}2J\u{202e}\u{2028}\u{0}\tend";
 
 type Planting = fn(&Request<Body>) -> Result<Response<Body>, BoxError>;

@@ -134,7 +134,7 @@ async fn ring_of_priorities_makes_no_storm() {
     drop(running);
 }
 
-/// `kubectl annotate` moves leadership, and moves it to nobody else meanwhile.
+/// `kubectl annotate` moves leadership, and to no other candidate meanwhile.
 #[tokio::test(start_paused = true)]
 async fn person_moves_leadership_by_a_question_without_a_key() {
     let server = ApiServer::new();

@@ -1,4 +1,4 @@
-//! Fencing tokens over random histories: each term's token is larger than every earlier term's, whoever led.
+//! Fencing tokens over random histories: each term's token is larger than every earlier term's, whichever candidate led.
 
 use crate::{
     locks::flawed::{Flaw, flawed},

@@ -108,7 +108,7 @@ async fn s6_candidate_leads_only_when_named_and_alone() {
             story.happens();
         }
         check_writes(&story);
-        // Nobody is left.
+        // No candidate is left.
         story.live_until = None;
         is_listed(&story.server, "a").await;
         pass(20 * SECOND).await;

@@ -36,7 +36,7 @@ impl Server {
         Self::listen(manner, None).await
     }
 
-    /// One whose certificate nobody has signed.
+    /// One whose certificate no authority has signed.
     pub(crate) async fn untrusted() -> Self {
         let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["127.0.0.1".into()]).unwrap();
         let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der());
@@ -61,7 +61,7 @@ impl Server {
                     match tls {
                         None => serve(stream, manner).await,
                         Some(tls) => {
-                            // It fails, since nobody trusts the certificate.
+                            // It fails, since the client does not trust the certificate.
                             let _ = tls.accept(stream).await;
                         }
                     }

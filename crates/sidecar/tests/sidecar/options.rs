@@ -214,7 +214,7 @@ async fn error_names_the_variable_with_a_proxy() {
     }
 }
 
-/// As kubectl does. Nobody listens at the proxy's address.
+/// As kubectl does. No proxy listens at that address.
 #[tokio::test]
 async fn loopback_and_no_proxy_go_direct() {
     let upstream = Upstream::start().await;

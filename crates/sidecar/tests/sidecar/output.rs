@@ -15,7 +15,7 @@ use std::{
 use tempfile::TempDir;
 use test_support::{apiserver::Guarded, port};
 
-/// Nobody reads it.
+/// No process reads it.
 fn broken() -> Stdio {
     let (_, writer) = io::pipe().unwrap();
     writer.into()
@@ -59,7 +59,7 @@ async fn broken_output_ends_no_request_and_no_release() {
 async fn default_filter_shows_only_own_lines() {
     let folder = TempDir::new().unwrap();
     let (file, log) = (folder.path().join("kubeconfig"), folder.path().join("log"));
-    // Nobody listens there.
+    // No server listens there.
     fs::write(&file, kubeconfig("https://127.0.0.1:1", "a").to_string()).unwrap();
     let mut command = Command::new(binary());
     command.args([

@@ -121,7 +121,7 @@ async fn upgrade_to_http2_is_refused() {
     }
 }
 
-/// HTTP/1.0 has no upgrades (RFC 9110, 7.8). The command would run, and nobody would get its output.
+/// HTTP/1.0 has no upgrades (RFC 9110, 7.8). The command would run, and no caller would get its output.
 #[tokio::test]
 async fn http_1_0_opens_no_tunnel() {
     let upstream = Upstream::start().await;

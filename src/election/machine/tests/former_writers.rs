@@ -1,4 +1,4 @@
-//! Rule S6 and its kin: whoever held the lease is waited for, unless a word says that it has stopped.
+//! Rule S6 and its kin: candidates wait for each holder, unless a word says that it has stopped.
 
 use super::examples::{Stage, seconds};
 use crate::{
@@ -162,7 +162,7 @@ fn s6_whom_a_holder_waits_for_is_waited_for_here_too() {
     assert!(stage.is_open());
 }
 
-/// A list that nobody can read vouches for nobody.
+/// A list that makes no sense vouches for no holder.
 #[test]
 fn s6_a_spoilt_list_makes_a_claim_one_of_another_elector() {
     let mut stage = Stage::new();
@@ -199,7 +199,7 @@ fn s6_a_restored_copy_of_a_release_is_no_word() {
     assert!(stage.is_open());
 }
 
-/// A lease that is made anew from a saved copy names a holder that was deleted with it. Nobody knows who held the object
+/// A lease that is made anew from a saved copy names a holder that was deleted with it. No candidate knows who held the object
 /// before it was shown.
 #[test]
 fn s8_a_copy_in_another_object_is_no_claim() {

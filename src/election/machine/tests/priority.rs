@@ -69,7 +69,7 @@ fn a_holder_that_is_asked_stops_in_order_and_leaves_the_lease_to_the_asker() {
     stage.pass(seconds(2));
     assert!(!stage.calls.contains(&Acquire));
     stage.pass(600);
-    assert!(stage.is_open(), "nobody has come");
+    assert!(stage.is_open(), "no candidate has come");
     assert_eq!(stage.annotation(ASKED), None);
 }
 
@@ -92,7 +92,7 @@ fn s4_a_holder_that_is_asked_takes_no_new_term_when_its_own_has_run_out() {
         assert!(!stage.calls.contains(&Acquire), "{:?}", stage.calls);
         assert!(stage.annotation(ASKED).is_some(), "the lease is left to the asker");
         stage.pass(seconds(1));
-        assert!(stage.is_open(), "nobody has come");
+        assert!(stage.is_open(), "no candidate has come");
     }
 }
 

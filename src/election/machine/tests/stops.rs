@@ -157,7 +157,7 @@ fn who_gives_way_releases_and_rests_for_a_period() {
     stage.pass(1_900);
     assert!(!stage.is_open());
     stage.pass(200);
-    assert!(stage.is_open(), "nobody else has come");
+    assert!(stage.is_open(), "no other candidate has come");
     assert!(!stage.calls.contains(&Renew) && stage.calls.contains(&Acquire));
 }
 
