@@ -176,7 +176,8 @@ async fn mixed_program_shares_one_election() {
         let master =
             format!(r#"leader_election_master_status{{name="mixed",lease_namespace="default"}} {master}"#);
         until(PATIENCE, "the metrics say who leads", || program.page("/metrics").contains(&master)).await;
-        assert!(program.page("/readyz").starts_with("HTTP/1.0 200"), "{}", program.page("/readyz"));
+        let is_ready = || program.page("/readyz").starts_with("HTTP/1.0 200");
+        until(PATIENCE, "it is ready once it has seen the lease", is_ready).await;
     }
     assert!(!stage.writers("configmaps").contains(&"second".to_owned()), "it follows");
     stage.stop(first, "first").await;
