@@ -51,7 +51,7 @@ async fn serve(
     let watched = request.uri().query().unwrap_or_default().to_owned();
     let lease = request.uri().path().rsplit_once("work-").and_then(|it| it.1.parse::<usize>().ok());
     let mut service = server.service().user(&identity(machine));
-    let doubles = class == Class::LeaseWrites && net.get().doubles(machine);
+    let doubles = class == Class::LeaseWrites && net.get().cables[machine].doubles();
     if doubles && let Ok(response) = service.call(request.clone().map(Full::new)).await {
         let (parts, body) = response.into_parts();
         let whole = body.collect().await.map_or_else(|_| Bytes::new(), http_body_util::Collected::to_bytes);
@@ -105,7 +105,7 @@ pub fn note(net: &mut Net, object: Value) {
 
 /// What a watch shows first, if its API server lags.
 fn begin_in_the_past(net: &mut Net, id: u64, machine: usize, query: &str) {
-    let Some(lag) = net.lag(machine) else { return };
+    let Some(lag) = net.cables[machine].lag() else { return };
     let seen = net.time().saturating_sub(lag);
     let all = !query.contains("fieldSelector");
     let watched = (0..net.seen.written.len()).filter(|lease| all || query.contains(&lease_name(*lease)));

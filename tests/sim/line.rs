@@ -79,7 +79,7 @@ impl Service<Request<Body>> for Line {
             let (parts, body) = request.into_parts();
             let class = class(&parts.method, parts.uri.path(), parts.uri.query());
             let body = shift(body.collect().await?.to_bytes(), if class == Class::Work { 0 } else { wall });
-            let connects = net.get().connect(machine);
+            let connects = net.get().cables[machine].connect();
             if let Some(connects) = connects {
                 sleep(connects).await;
             }

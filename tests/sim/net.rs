@@ -2,6 +2,7 @@
 //! order.
 
 use crate::{
+    cable::{Cable, Rule},
     clock::MachineClock,
     parcel::{Answer, Content, Parcel},
     past::Past,
@@ -36,7 +37,7 @@ pub struct Net {
     /// How many parcels and connections there have been.
     count: u64,
     connections: BTreeMap<u64, Connection>,
-    pub lines: Vec<Line>,
+    pub cables: Vec<Cable>,
     /// The longest time on the way of a workload write.
     longest: u64,
     /// What has happened, as text.
@@ -51,19 +52,6 @@ pub struct Net {
     pub seen: Seen,
     /// How late the fence hears of the lease, if there is a fence, in milliseconds.
     pub fence: Option<u64>,
-}
-
-/// The line of a machine.
-#[derive(Debug)]
-pub struct Line {
-    up: Rng,
-    down: Rng,
-    rules: Vec<(usize, What, u64)>,
-    /// The machine has no power, so its connections are not closed.
-    pub mute: bool,
-    /// The process does not run, so what arrives is kept.
-    away: bool,
-    kept: Vec<(u64, Answer)>,
 }
 
 #[derive(Debug)]
@@ -87,14 +75,7 @@ struct Direction {
 impl Shared {
     pub fn new(seed: u64, machines: usize, leases: usize, slowest: u64) -> Self {
         let mut chance = Rng::with_seed(seed);
-        let lines = (0..machines).map(|_| Line {
-            up: chance.fork(),
-            down: chance.fork(),
-            rules: vec![],
-            mute: false,
-            away: false,
-            kept: vec![],
-        });
+        let cables = (0..machines).map(|_| Cable::new(&mut chance));
         Self(Arc::new(Mutex::new(Net {
             now: 0,
             next: 0,
@@ -102,7 +83,7 @@ impl Shared {
             parcels: BTreeMap::new(),
             count: 0,
             connections: BTreeMap::new(),
-            lines: lines.collect(),
+            cables: cables.collect(),
             longest: LATEST - slowest,
             log: vec![],
             violations: BTreeSet::new(),
@@ -154,11 +135,11 @@ impl Net {
     // --- faults ---
 
     pub fn add_rule(&mut self, machine: usize, id: usize, what: What, until: u64) {
-        self.lines[machine].rules.push((id, what, until));
+        self.cables[machine].rules.push(Rule { fault: id, what, until });
     }
 
     pub fn remove_rules(&mut self, id: usize) {
-        self.lines.iter_mut().for_each(|line| line.rules.retain(|rule| rule.0 != id));
+        self.cables.iter_mut().for_each(|cable| cable.rules.retain(|rule| rule.fault != id));
     }
 
     /// Breaks all connections of a machine.
@@ -186,8 +167,7 @@ impl Net {
         request: Request<Bytes>,
         client: mpsc::UnboundedSender<Answer>,
     ) -> Option<u64> {
-        let refuses = |it: &What| matches!(it, What::Refuse(of) if of.covers(class));
-        if self.lines[machine].rules.iter().any(|rule| refuses(&rule.1)) {
+        if self.cables[machine].refuses(class) {
             return None;
         }
         self.count += 1;
@@ -198,21 +178,10 @@ impl Net {
         Some(id)
     }
 
-    /// How long a new connection takes to be made. None if there is an open one.
-    pub fn connect(&mut self, machine: usize) -> Option<Duration> {
-        let chance = &mut self.lines[machine].up;
-        let millis = match chance.u8(..16) {
-            0 => chance.u64(20..=800),
-            1..4 => chance.u64(2..=8),
-            _ => return None,
-        };
-        Some(Duration::from_millis(millis))
-    }
-
     /// The client closes the connection.
     pub fn hang_up(&mut self, id: u64) {
         let Some(connection) = self.connections.get(&id) else { return };
-        if !self.lines[connection.machine].mute {
+        if !self.cables[connection.machine].mute {
             self.post(Way::Up, id, Content::HangUp);
         }
     }
@@ -257,17 +226,6 @@ impl Net {
         self.seen.written[lease] = Some(self.time());
     }
 
-    /// How far the API server is behind that this machine watches.
-    pub fn lag(&self, machine: usize) -> Option<u64> {
-        let lag = |rule: &(usize, What, u64)| if let What::Lag(by) = rule.1 { Some(by) } else { None };
-        self.lines[machine].rules.iter().filter_map(lag).max()
-    }
-
-    /// Whether lease writes of this machine arrive twice.
-    pub fn doubles(&self, machine: usize) -> bool {
-        self.lines[machine].rules.iter().any(|rule| rule.1 == What::Twice)
-    }
-
     pub fn machine(&self, id: u64) -> Option<(usize, Class)> {
         self.connections.get(&id).map(|it| (it.machine, it.class))
     }
@@ -275,9 +233,9 @@ impl Net {
     /// Gives a client what has arrived for it.
     pub fn tell(&mut self, id: u64, answer: Answer) {
         let Some(connection) = self.connections.get(&id).filter(|it| !it.down.dead) else { return };
-        let line = &mut self.lines[connection.machine];
-        if line.away {
-            return line.kept.push((id, answer));
+        let cable = &mut self.cables[connection.machine];
+        if cable.away {
+            return cable.kept.push((id, answer));
         }
         let over = matches!(answer, Answer::Head(_, Some(_)) | Answer::End | Answer::Reset);
         // The client may be gone.
@@ -289,14 +247,14 @@ impl Net {
 
     /// Keeps what arrives for a machine.
     pub fn keep(&mut self, machine: usize) {
-        self.lines[machine].away = true;
+        self.cables[machine].away = true;
     }
 
     /// Gives the clients of a machine what was kept for them.
     pub fn take_in(&mut self, machine: usize) {
-        let line = &mut self.lines[machine];
-        line.away = false;
-        for (id, answer) in std::mem::take(&mut line.kept) {
+        let cable = &mut self.cables[machine];
+        cable.away = false;
+        for (id, answer) in std::mem::take(&mut cable.kept) {
             self.tell(id, answer);
         }
     }
@@ -317,33 +275,22 @@ impl Net {
     fn post(&mut self, way: Way, id: u64, content: Content) {
         let sent = self.time();
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        let (machine, class) = (connection.machine, connection.class);
-        let line = &mut self.lines[machine];
-        let (chance, direction) = match way {
-            Way::Up => (&mut line.up, &mut connection.up),
-            Way::Down => (&mut line.down, &mut connection.down),
+        let class = connection.class;
+        let direction = match way {
+            Way::Up => &mut connection.up,
+            Way::Down => &mut connection.down,
         };
-        let mut at = sent + chance.u64(1..=4);
-        let mut lost = direction.dead;
-        for (_, what, until) in &line.rules {
-            match *what {
-                What::Lose(to, of) if to == way && of.covers(class) => lost = true,
-                What::Hold(to, of) if to == way && of.covers(class) => at = at.max(*until),
-                What::Delay(to, of, from, most) if to == way && of.covers(class) => {
-                    at += chance.u64(from..=most);
-                }
-                What::Lag(by) if way == Way::Down && class == Class::Watches => at += by,
-                _ => {}
-            }
-        }
-        if class == Class::Work && matches!(content, Content::Request(_)) && at > sent + self.longest {
-            // The guarantees say nothing about a write that is later than this.
-            lost = true;
-        }
-        if lost {
+        let arrival = self.cables[connection.machine].arrival(way, class, sent);
+        // The guarantees say nothing about a write that is later than this.
+        let latest = if class == Class::Work && matches!(content, Content::Request(_)) {
+            sent + self.longest
+        } else {
+            u64::MAX
+        };
+        let Some(at) = arrival.filter(|at| *at <= latest && !direction.dead) else {
             direction.dead = true;
             return;
-        }
+        };
         direction.last = at.max(direction.last).max(self.next);
         self.count += 1;
         self.parcels.insert((direction.last, self.count), Parcel { connection: id, content });

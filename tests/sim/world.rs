@@ -177,10 +177,10 @@ impl<'a> World<'a> {
     /// The process is gone. tokio drops its tasks in an order that no seed decides, so their connections are closed after
     /// that, in their own order.
     fn end_process(&mut self, host: usize, replica: Replica, hangs_up: bool) {
-        self.net.get().lines[host].mute = true;
+        self.net.get().cables[host].mute = true;
         drop(replica);
         let mut net = self.net.get();
-        net.lines[host].mute = false;
+        net.cables[host].mute = false;
         if hangs_up {
             net.hang_up_all(host);
         }
