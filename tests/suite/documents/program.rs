@@ -163,6 +163,18 @@ async fn leading_only_program_of_guide_hands_over() {
     drop(second);
 }
 
+#[test]
+fn page_of_metrics_shows_the_recorder_of_mixed() {
+    let (page, program) =
+        (include_str!("../../../docs/METRICS.md"), include_str!("../../../examples/mixed.rs"));
+    let begin = program.find("fn recorder()").unwrap();
+    let end = begin + program[begin..].find("\n}\n").unwrap();
+    assert!(
+        page.contains(&program[begin..end]),
+        "docs/METRICS.md has another recorder() than examples/mixed.rs"
+    );
+}
+
 #[tokio::test]
 async fn mixed_program_shares_one_election() {
     let stage = Stage::new("mixed").await;
