@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")); // RUST_LOG
     tracing_subscriber::fmt().with_env_filter(filter).init();
     let config = Config::infer().await?;
-    let election = Election::builder(&config.default_namespace, "greeter") // the Lease
+    let election = Election::builder(&config.default_namespace, "greeter") // the Lease: one for all replicas
         .timing(LeaseTiming::fast()) // for a trial
         .build(&config)?;
     let client = election.client(&config)?; // the gate judges every write of this client

@@ -26,7 +26,10 @@ use std::{
     env,
     error::Error,
     future::{pending, ready},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 use tokio::{
@@ -57,15 +60,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let port: u16 = env::var("PORT").map_or(Ok(8080), |port| port.parse())?;
     let listener = TcpListener::bind(("0.0.0.0", port)).await.map_err(|it| format!("PORT {port}: {it}"))?;
     println!("probes and metrics: {}", listener.local_addr()?);
-    tokio::spawn(serve(listener, Health::new(candidate.clone(), Duration::from_secs(20)), metrics));
+    let cache_is_filled = Arc::new(AtomicBool::new(false));
+    let health = Health::new(candidate.clone(), Duration::from_secs(20)).ready_if({
+        let cache_is_filled = cache_is_filled.clone();
+        move || if cache_is_filled.load(Relaxed) { Ok(()) } else { Err("the cache is not filled yet") }
+    });
+    tokio::spawn(serve(listener, health, metrics));
 
     let ended = CancellationToken::new();
     let everywhere = async {
         tokio::join!(webhook(client.clone(), &candidate), async {
-            greeter(client.clone(), &candidate, for_controller).await;
+            greeter(client.clone(), &candidate, &cache_is_filled, for_controller).await;
             ended.cancel();
         });
-        pending::<()>().await;
+        pending::<()>().await; // the end of the election ends the program
     };
     // The lease is released once both controllers have ended.
     let shutdown = async {
@@ -107,15 +115,22 @@ async fn serve(listener: TcpListener, health: Health, metrics: PrometheusHandle)
 async fn greeter(
     client: Client,
     candidate: &Candidate,
+    cache_is_filled: &AtomicBool,
     shutdown: impl Future<Output = ()> + Send + Sync + 'static,
 ) {
     let guests: Api<ConfigMap> = Api::default_namespaced(client);
-    Controller::new(guests.clone(), watcher::Config::default().labels("greet=yes"))
+    let controller = Controller::new(guests.clone(), watcher::Config::default().labels("greet=yes"));
+    let store = controller.store();
+    let notes_filled_cache = async {
+        cache_is_filled.store(store.wait_until_ready().await.is_ok(), Relaxed);
+    };
+    let controller = controller
         .reconcile_all_on(candidate.gains())
         .graceful_shutdown_on(shutdown)
         .run(gated(greet), |_, error, _| retry(error), Arc::new(guests))
-        .for_each(|_| async {})
-        .await;
+        .for_each(|_| async {});
+    // In one task: kube wakes only the last task that waits for a store, and the controller waits too.
+    tokio::join!(notes_filled_cache, controller);
 }
 
 async fn greet(guest: Arc<ConfigMap>, guests: Arc<Api<ConfigMap>>) -> Result<Action, kube::Error> {
@@ -140,7 +155,7 @@ async fn webhook(client: Client, candidate: &Candidate) {
     };
     let write = async {
         loop {
-            candidate.elected().await; // a follower waits here alone
+            candidate.elected().await; // a follower waits only here
             match secrets.create(&PostParams::default(), &new_certificate()).await {
                 Ok(_) => break,
                 Err(kube::Error::Api(status)) if status.is_already_exists() => break,

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 const GUIDE: &str = include_str!("../../../crates/coordination/README.md");
+const PRODUCTION: &str = include_str!("../../../docs/PRODUCTION.md");
 const USER: &str = "restricted-20";
 
 async fn says(candidate: &Contender, words: &[&str]) {
@@ -44,22 +45,22 @@ async fn post(world: &Coordinated, path: &str, kind: &str, body: String) -> Valu
     world.client("admin").request(request).await.expect("an answer")
 }
 
-/// Grants the documented Role, or only its rule for leases.
+/// Grants the documented Role of an election, perhaps with the documented rule for `LeaseCandidates`.
 async fn grant(world: &Coordinated, whole: bool) {
     let rbac = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{}", world.namespace());
-    let role = GUIDE.split("```").find(|block| block.contains("kind: Role\n")).expect("a Role in the guide");
-    let manifest = role.strip_prefix("yaml\n").expect("YAML").replace("my-namespace", world.namespace());
-    let manifest = manifest.replace("my-controller-election", if whole { "whole" } else { "part" });
-    let manifest = manifest.replace("[my-controller]", "[operator]");
-    let last = "  - apiGroups: [coordination.k8s.io]\n    resources: [leasecandidates]\n";
-    let (part, _) = manifest.split_once(last).expect("the last rule");
-    let role = post(
-        world,
-        &format!("{rbac}/roles"),
-        "application/yaml",
-        if whole { manifest.clone() } else { part.to_owned() },
-    )
-    .await;
+    let block = |page: &'static str, what: &str| {
+        let block = page.split("```").find(|block| block.contains(what)).expect("a block of the page");
+        block.strip_prefix("yaml\n").expect("YAML")
+    };
+    let mut role = block(PRODUCTION, "kind: Role\n").to_owned();
+    if whole {
+        role += block(GUIDE, "resources: [leasecandidates]\n");
+    }
+    let manifest = role
+        .replace("my-namespace", world.namespace())
+        .replace("my-controller-election", if whole { "whole" } else { "part" })
+        .replace("[my-controller]", "[operator]");
+    let role = post(world, &format!("{rbac}/roles"), "application/yaml", manifest).await;
     let name = &role["metadata"]["name"];
     let subject = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER });
     let reference = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name });

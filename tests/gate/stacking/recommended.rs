@@ -23,11 +23,11 @@ use tower_http::trace::TraceLayer;
 
 // As it stands in the guide, word for word.
 fn stacked(election: &Election, mut config: Config) -> Result<Client, Error> {
-    config.default_retry = false; // kube's own, which stands innermost; a reconciler that runs again looks first
+    config.default_retry = false; // kube's own, below
     let layers = ServiceBuilder::new()
         .layer(ConcurrencyLimitLayer::new(32)) // waits before the gate is asked
         .layer(election.layer()) // the gate, with the deadline of each request
-        .layer(TimeoutLayer::new(Duration::from_secs(8))) // less than the drain timeout, 10 s
+        .layer(TimeoutLayer::new(Duration::from_secs(8))) // less than the drain timeout
         .layer(TraceLayer::new_for_http()) // what is sent
         .into_inner();
     Ok(ClientBuilder::try_from((config, election.connections()))?.with_layer(&layers).build())

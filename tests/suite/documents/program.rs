@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 use crate::support::releases;
-use kube_leader_gate::testing::{ApiServer, Endpoint};
+use kube_leader_gate::testing::{ApiServer, Endpoint, Fault};
 use rustix::process::Signal;
 use serde_json::json;
 use std::{
@@ -179,8 +179,11 @@ fn page_of_metrics_shows_the_recorder_of_mixed() {
 async fn mixed_program_shares_one_election() {
     let stage = Stage::new("mixed").await;
     stage.put_guest("ada");
+    let fault = stage.server.inject(Fault::forbidden().resource("configmaps").verb("list"));
     let first = stage.start("first", &[]);
     first.will_say("has the certificate").await;
+    assert!(first.page("/readyz").contains("the cache is not filled yet"));
+    drop(fault);
     let second = stage.start("second", &[]);
     second.will_say("has the certificate").await;
     stage.greeted_and_reported_by("first").await;
@@ -189,7 +192,7 @@ async fn mixed_program_shares_one_election() {
             format!(r#"leader_election_master_status{{name="mixed",lease_namespace="default"}} {master}"#);
         until(PATIENCE, "the metrics say who leads", || program.page("/metrics").contains(&master)).await;
         let is_ready = || program.page("/readyz").starts_with("HTTP/1.0 200");
-        until(PATIENCE, "it is ready once it has seen the lease", is_ready).await;
+        until(PATIENCE, "it is ready once it has seen the lease and its objects", is_ready).await;
     }
     assert!(!stage.writers("configmaps").contains(&"second".to_owned()), "it follows");
     stage.stop(first, "first").await;
