@@ -1,7 +1,7 @@
 //! A `main.rs` to grow from: two controllers on one election, probes, metrics, SIGTERM, and what an operator writes at
 //! its start. `--leader-elect=false` runs one replica alone.
 //!
-//! - The greeter runs on every replica, and the gate judges its writes. The report runs on the leader alone.
+//! - The greeter runs on every replica, and the gate judges its writes. The archive runs on the leader alone.
 //! - Every replica needs the certificate of the webhook. The leader writes it, and each replica waits for it. The
 //!   controllers wait for nothing. `examples/operator` shows a controller that has to wait until its own kind is there.
 
@@ -13,7 +13,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, Config, ResourceExt,
-    api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams},
+    api::{ObjectMeta, Patch, PatchParams, PostParams},
     runtime::{Controller, controller::Action, wait::await_condition, watcher},
 };
 use kube_leader_gate::{
@@ -39,14 +39,14 @@ use tokio::{
 use tracing_subscriber::EnvFilter;
 
 const CERTIFICATE: &str = "webhook-certificate";
-/// How long each of both may take to end after the signal, first the greeter and then the report.
+/// How long each controller may take to end after the signal, first the greeter and then the archive.
 const GRACE: Duration = Duration::from_secs(5);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")); // RUST_LOG
     tracing_subscriber::fmt().with_env_filter(filter).init();
-    let (for_controller, signal) = (shutdown_signal()?, shutdown_signal()?);
+    let (for_greeter, signal) = (shutdown_signal()?, shutdown_signal()?); // each hears of SIGTERM and Ctrl-C
     let metrics = recorder()?; // before the election
     let config = Config::infer().await?;
     let builder = Election::builder(&config.default_namespace, "mixed")
@@ -70,18 +70,18 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let ended = CancellationToken::new();
     let everywhere = async {
         tokio::join!(webhook(client.clone(), &candidate), async {
-            greeter(client.clone(), &candidate, &cache_is_filled, for_controller).await;
+            greeter(client.clone(), &candidate, &cache_is_filled, for_greeter).await;
             ended.cancel();
         });
         pending::<()>().await; // the end of the election ends the program
     };
-    // The lease is released once both controllers have ended.
+    // The greeter ends at the signal. Then the election ends the archive, and releases the lease.
     let shutdown = async {
         signal.await;
         let _ = timeout(GRACE, ended.cancelled()).await;
     };
     tokio::select! {
-        led = election.run_while_leading(shutdown, |over, _term| report(client.clone(), over)) => led?.into_output(),
+        led = election.run_while_leading(shutdown, |over, _term| archive(client.clone(), over)) => led?.into_output(),
         () = everywhere => {}
     }
     Ok(())
@@ -134,6 +134,7 @@ async fn greeter(
 }
 
 async fn greet(guest: Arc<ConfigMap>, guests: Arc<Api<ConfigMap>>) -> Result<Action, kube::Error> {
+    // An apply would make a guest anew that is gone.
     let greeting = Patch::Merge(json!({ "data": { "greeting": format!("Hello, {}!", guest.name_any()) } }));
     guests.patch(&guest.name_any(), &PatchParams::default(), &greeting).await?;
     Ok(Action::await_change())
@@ -175,25 +176,20 @@ fn new_certificate() -> Secret {
     }
 }
 
-/// On the leader alone, anew in each term: counts the guests once a second.
-async fn report(client: Client, over: CancellationToken) {
-    let maps: Api<ConfigMap> = Api::default_namespaced(client);
-    let mut reported = None;
-    while !over.is_cancelled() {
-        match maps.list_metadata(&ListParams::default().labels("greet=yes")).await {
-            Ok(guests) if reported != Some(guests.items.len()) => {
-                let count = guests.items.len();
-                let report = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "report" },
-                    "data": { "guests": count.to_string() } });
-                let written = maps.patch("report", &PatchParams::apply("mixed"), &Patch::Apply(report)).await;
-                match written {
-                    Ok(_) => reported = Some(count),
-                    Err(error) => eprintln!("cannot report: {error}"),
-                }
-            }
-            Ok(_) => {}
-            Err(error) => eprintln!("cannot count the guests: {error}"),
-        }
-        over.run_until_cancelled(sleep(Duration::from_secs(1))).await;
-    }
+/// On the leader alone, anew in each term: keeps a copy of each guest.
+async fn archive(client: Client, over: CancellationToken) {
+    let guests: Api<ConfigMap> = Api::default_namespaced(client);
+    Controller::new(guests.clone(), watcher::Config::default().labels("greet=yes"))
+        .graceful_shutdown_on(over.cancelled_owned())
+        .run(gated(copy), |_, error, _| retry(error), Arc::new(guests))
+        .for_each(|_| async {})
+        .await;
+}
+
+async fn copy(guest: Arc<ConfigMap>, maps: Arc<Api<ConfigMap>>) -> Result<Action, kube::Error> {
+    let name = format!("copy-of-{}", guest.name_any());
+    let copy =
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": guest.data });
+    maps.patch(&name, &PatchParams::apply("mixed"), &Patch::Apply(copy)).await?;
+    Ok(Action::await_change())
 }

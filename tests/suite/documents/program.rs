@@ -101,7 +101,7 @@ impl Stage {
     }
 
     /// Waits until this one has written both config maps.
-    async fn greeted_and_reported_by(&self, user: &str) {
+    async fn greeted_and_archived_by(&self, user: &str) {
         let has_written = |name: &str| {
             self.server.write_log().iter().any(|it| {
                 it.user == user
@@ -110,8 +110,8 @@ impl Stage {
                     && it.name.as_deref() == Some(name)
             })
         };
-        until(PATIENCE, &format!("{user} greets and reports"), || {
-            has_written("ada") && has_written("report")
+        until(PATIENCE, &format!("{user} greets and archives"), || {
+            has_written("ada") && has_written("copy-of-ada")
         })
         .await;
     }
@@ -186,7 +186,7 @@ async fn mixed_program_shares_one_election() {
     drop(fault);
     let second = stage.start("second", &[]);
     second.will_say("has the certificate").await;
-    stage.greeted_and_reported_by("first").await;
+    stage.greeted_and_archived_by("first").await;
     for (program, master) in [(&first, 1), (&second, 0)] {
         let master =
             format!(r#"leader_election_master_status{{name="mixed",lease_namespace="default"}} {master}"#);
@@ -196,7 +196,7 @@ async fn mixed_program_shares_one_election() {
     }
     assert!(!stage.writers("configmaps").contains(&"second".to_owned()), "it follows");
     stage.stop(first, "first").await;
-    stage.greeted_and_reported_by("second").await;
+    stage.greeted_and_archived_by("second").await;
     assert_eq!(stage.writers("secrets"), ["first"], "the certificate stays");
     stage.stop(second, "second").await;
 }
@@ -207,7 +207,7 @@ async fn mixed_program_alone_needs_no_lease() {
     stage.put_guest("ada");
     let mut only = stage.start("only", &["--leader-elect=false"]);
     only.will_say("has the certificate").await;
-    stage.greeted_and_reported_by("only").await;
+    stage.greeted_and_archived_by("only").await;
     only.process.signal(Signal::TERM);
     assert!(only.process.ended(PATIENCE).await.is_some_and(|it| it.success()));
     let leases = stage.server.write_log().iter().filter(|it| it.resource == "leases").count();
