@@ -1,12 +1,4 @@
-//! EXPERIMENTAL: the API server chooses the leader of a [`kube_leader_gate`] election, by version.
-//!
-//! In an ordinary election, the first candidate that finds the lease free takes it. In a coordinated election
-//! ([KEP-4355](https://github.com/kubernetes/enhancements/issues/4355), beta in Kubernetes), each candidate describes itself
-//! in a `LeaseCandidate` object. The coordinator, a controller in the API server, chooses one of them and writes its name
-//! into the Lease. If a better candidate comes, the coordinator asks the holder to give the lease up.
-//!
-//! [`Coordinated`] adds a [`Coordination`] to an election: a [layer](kube_leader_gate::election::LockLayer) of its lock, and
-//! a task beside it. The README says what it needs and what it costs.
+#![doc = include_str!("../README.md")]
 //!
 //! # How it works
 //!
@@ -36,8 +28,3 @@ pub use self::{
     layer::Coordinated,
     settings::{Coordination, ErrInvalidCoordination},
 };
-
-/// Compiles the code of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

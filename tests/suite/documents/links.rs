@@ -108,10 +108,15 @@ fn fault_in_rustdoc(here: &str, there: &str) -> Option<String> {
         there == "https://docs.rs/crate/kube-leader-gate/latest" // which shows it
     } else if let Some(package) = file.strip_prefix("../crates/").and_then(|it| it.strip_suffix("/README.md"))
     {
-        let page =
-            [format!("https://docs.rs/kube-leader-gate-{package}"), format!("https://docs.rs/{package}")];
+        let documentation = read(&root().join(format!("crates/{package}/src/lib.rs")));
+        let is_shown = documentation.contains("#![doc = include_str!(\"../README.md\")]");
+        // If the documentation does not show the page, the list of packages does.
+        let (folder, version) = if is_shown { ("", "") } else { ("crate/", "/latest") };
         let anchor = anchor.map_or(String::new(), |anchor| format!("#{anchor}"));
-        page.iter().any(|page| *there == format!("{page}{anchor}"))
+        let address = |name| format!("https://docs.rs/{folder}{name}{version}{anchor}");
+        [format!("kube-leader-gate-{package}"), package.to_owned()]
+            .into_iter()
+            .any(|name| there == address(name))
     } else if let Some(guide) = file.strip_suffix(".md") {
         let page = format!("crate::guide::{}", guide.to_lowercase());
         there == anchor.map_or(page.clone(), |anchor| format!("{page}#{anchor}"))
