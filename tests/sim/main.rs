@@ -5,7 +5,8 @@
 //! a `replica` runs on it, and takes `orders`. `layered` wraps its lock; `fence`, `kubelet` and `coordinator` are what the
 //! layers find in the cluster. `net` carries the messages between its `line` and the `gateway` of the API server, as
 //! the `cable` of the machine lets them through; `wall` makes wall clocks wrong, and `messages` counts what the crate
-//! logs. `seeds` plays many seeds, and `shrink` makes a failing plan smaller. `replays` has such plans as tests. `soak` plays hours. README.md explains the findings.
+//! logs. `seeds` plays many seeds, and `shrink` makes a failing plan smaller. `replays` has such plans as tests. `soak` plays
+//! hours. README.md explains the findings.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod author;

@@ -76,9 +76,9 @@ impl Fence {
     /// spec of an object, also what another tool has added. Its field manager is `kube-leader-gate`.
     ///
     /// Before them it makes an anchor: a policy and a binding with the name `kube-leader-gate.anchor`, which judge
-    /// nothing, and which all fences of a cluster share, whatever made it. While no binding names a Lease, an API server
-    /// stops reading Leases for its policies, and begins again only with its process (kubernetes/kubernetes#130887). A
-    /// later fence would judge by the holder of that time.
+    /// nothing, and which all fences of a cluster share, also if another tool has made it. While no binding names a
+    /// Lease, an API server stops reading Leases for its policies, and begins again only with its process
+    /// (kubernetes/kubernetes#130887). A later fence would judge by the holder of that time.
     ///
     /// It reads both objects first. If this crate has not made one of them, it changes nothing. If the binding fails
     /// after the policy was created, it removes the policy again. Without a binding, a policy is not in force.

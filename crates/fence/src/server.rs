@@ -57,7 +57,7 @@ pub(crate) async fn check_version(client: &Client) -> Result<(), ErrFence> {
     if known { Ok(()) } else { Err(ErrFence::TooOld) }
 }
 
-/// The object, if it exists, by any client.
+/// The object, if it exists, also if another tool has made it.
 pub(crate) async fn get(client: &Client, kind: Kind, name: &str) -> Result<Option<Value>, ErrFence> {
     match send(client, Method::GET, &format!("{}/{name}", kind.path()), None).await {
         Err(Error::Api(status)) if status.code == 404 => Ok(None),

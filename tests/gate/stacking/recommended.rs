@@ -23,7 +23,7 @@ use tower_http::trace::TraceLayer;
 
 // As it stands in the guide, word for word.
 fn stacked(election: &Election, mut config: Config) -> Result<Client, Error> {
-    config.default_retry = false; // kube's own, below
+    config.default_retry = false; // without kube's own retry, which would repeat writes
     let layers = ServiceBuilder::new()
         .layer(ConcurrencyLimitLayer::new(32)) // waits before the gate is asked
         .layer(election.layer()) // the gate, with the deadline of each request
