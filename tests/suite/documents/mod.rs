@@ -11,6 +11,4 @@ mod production;
 #[cfg(feature = "runtime")]
 mod program;
 mod quotations;
-mod repeated;
 mod runner;
-mod size;
