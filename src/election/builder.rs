@@ -12,7 +12,7 @@ use super::{
 use crate::{
     gate::{WriteObserver, beside},
     leadership::{BootClock, Clock, Grantor},
-    lease::{Alone, BoxLock, Identity, LeaseName, LeasePool, LeaseTiming, Lock},
+    lease::{Alone, BoxLock, Identity, LeaseName, LeasePool, LeaseTiming, Lock, pod_uid},
     policy::Policy,
 };
 use kube_client::Config;
@@ -32,6 +32,7 @@ pub struct ElectionBuilder {
     pub(crate) name: String,
     pub(crate) hooks: Hooks,
     identity: Option<Identity>,
+    pod: Option<String>,
     timing: LeaseTiming,
     priority: Option<Priority>,
     policy: Policy,
@@ -53,6 +54,7 @@ impl Election {
             name: name.into(),
             hooks: Hooks::default(),
             identity: None,
+            pod: None,
             timing: LeaseTiming::default(),
             priority: None,
             policy: Policy::default(),
@@ -72,6 +74,17 @@ impl ElectionBuilder {
     /// Sets the name under which this process contends. Default: [`Identity::infer`].
     pub fn identity(self, identity: Identity) -> Self {
         Self { identity: Some(identity), ..self }
+    }
+
+    /// Sets the uid of the pod in which this process runs. Default: the variable `POD_UID`, which the downward API sets from
+    /// `metadata.uid`, or else the uid in the pod's own service account token.
+    ///
+    /// The holder writes it into the lease. If a container restarts, the new process finds its identity and this uid in the
+    /// lease. Then the process before it has surely ended, and need not be waited for
+    /// ([rule S6](crate::guide::guarantees#s6-compare-and-swap-only)). Without a known uid, it waits for the lease's end. No
+    /// process of another pod may have this uid.
+    pub fn pod_uid(self, uid: impl Into<String>) -> Self {
+        Self { pod: Some(uid.into()), ..self }
     }
 
     /// Sets the times of the election. Default: 137/107/26 s.
@@ -241,10 +254,12 @@ impl ElectionBuilder {
             Some(identity) => identity,
             None => Identity::infer().map_err(ErrBuild::Invalid)?,
         };
+        let pod = pod_uid(self.pod).map_err(ErrBuild::Invalid)?;
         let grantor = Grantor::of_election(self.clock);
         let liveness = Liveness::new(grantor.now());
         let mut lock = lock(lease.clone())?;
-        let profile = Arc::new(Profile { lease, identity, timing: self.timing, liveness, hooks: self.hooks });
+        let profile =
+            Arc::new(Profile { lease, identity, pod, timing: self.timing, liveness, hooks: self.hooks });
         let alive = Alive(profile.clone());
         let context =
             LockContext::new(Candidate::new(grantor.leadership(), profile.clone()), self.priority.clone());

@@ -37,6 +37,8 @@ pub struct Candidate {
 pub(super) struct Profile {
     pub(super) lease: LeaseName,
     pub(super) identity: Identity,
+    /// The uid of the pod in which this process runs.
+    pub(super) pod: Option<String>,
     pub(super) timing: LeaseTiming,
     pub(super) liveness: Liveness,
     pub(super) hooks: Hooks,

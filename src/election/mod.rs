@@ -64,7 +64,7 @@ pub use self::{
     checks::ErrUnhealthy,
     client::{Connections, ReadsOnly},
     ended::{ErrElectionEnded, Finished, LeaseEnd},
-    layer::{LockContext, LockLayer, Trouble},
+    layer::{LockContext, LockLayer, Trouble, holder_pod_uid},
     priority::Priority,
     running::Running,
 };

@@ -1,7 +1,14 @@
 //! A candidate's precedence among the others.
 
 use crate::{invalid::ErrInvalid, lease::LeaseRecord};
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 /// The longest key, in bytes.
 const LONGEST: usize = 253;
@@ -35,6 +42,8 @@ pub const HOLDER_KEY: &str = "leader.istio.io/holder-key";
 pub struct Priority {
     key: Arc<str>,
     precedes: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// The comparison has panicked, and is not called again.
+    has_panicked: Arc<AtomicBool>,
 }
 
 // === impl Priority ===
@@ -43,8 +52,9 @@ impl Priority {
     /// Makes a priority from this candidate's key and a comparison. `precedes` receives a holder's key (`""` for
     /// none) and returns whether this candidate precedes it.
     ///
-    /// The election calls `precedes` with each news of the lease, so its answer may change. It must not block. If it
-    /// panics, the election ends ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).
+    /// The election calls `precedes` with each news of the lease, so its answer may change. It must not block. Another
+    /// candidate or a person has written the key that it gets, so each text that can be a key is possible. If it panics, the
+    /// log says so, and from then on this candidate precedes no other one.
     ///
     /// ```
     /// use kube_leader_gate::election::Priority;
@@ -65,7 +75,7 @@ impl Priority {
     ) -> Result<Self, ErrInvalid> {
         let key = key.into();
         if is_key(&key) {
-            return Ok(Self { key: key.into(), precedes: Arc::new(precedes) });
+            return Ok(Self { key: key.into(), precedes: Arc::new(precedes), has_panicked: Arc::default() });
         }
         let allowed = format!("1 to {LONGEST} bytes without control characters or a space at either end");
         Err(ErrInvalid::of_text(KEY, &key, allowed))
@@ -109,7 +119,18 @@ impl Priority {
     /// Whether this candidate may ask a live holder with this key for the lease (`""` for none).
     #[must_use]
     pub fn precedes(&self, holder_key: &str) -> bool {
-        *holder_key != *self.key && (self.precedes)(holder_key)
+        if *holder_key == *self.key || self.has_panicked.load(Ordering::Relaxed) {
+            return false;
+        }
+        // What stands in the lease must not end the election (rule S14).
+        catch_unwind(AssertUnwindSafe(|| (self.precedes)(holder_key))).unwrap_or_else(|_| {
+            self.has_panicked.store(true, Ordering::Relaxed);
+            tracing::error!(
+                key = holder_key,
+                "the comparison of the priority panicked; this candidate precedes no other one from now on"
+            );
+            false
+        })
     }
 }
 

@@ -59,6 +59,9 @@ impl Report {
                 if holder.is_some() { "the lease has changed hands" } else { "no candidate holds the lease" };
             tracing::info!(holder, "{news}");
             grantor.note_holder(holder);
+            if let Some(what) = machine.earlier_process() {
+                tracing::info!("{what}");
+            }
         }
         if self.watched.is_some_and(|since| now.saturating_since(since) >= WORKS) {
             self.watch.settle(now);
@@ -71,7 +74,7 @@ impl Report {
             Some(details) => self.former.raise("former holder", &details, now),
             None => self.former.settle(now),
         }
-        match machine.unanswered_question() {
+        match machine.unanswered_question(now) {
             Some(details) => self.question.raise("unanswered question", &details, now),
             None => self.question.settle(now),
         }

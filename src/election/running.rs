@@ -61,7 +61,7 @@ impl Election {
     /// Outside a tokio runtime, as [`tokio::spawn`] does.
     pub fn start(self) -> Running {
         let candidate = self.candidate();
-        let Profile { lease, identity, timing, .. } = &*self.profile;
+        let Profile { lease, identity, pod, timing, .. } = &*self.profile;
         let span = tracing::info_span!("election", %lease, %identity);
         tracing::info!(parent: &span, timing = %timing.summary(), "contending");
         self.profile.liveness.note_run(self.grantor.now());
@@ -69,7 +69,7 @@ impl Election {
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
         let lock = VettedLock::new(self.lock, lease.clone());
         // Its number tells this process from others with this identity.
-        let machine = Machine::new(identity.clone(), fastrand::u64(..), self.priority, *timing);
+        let machine = Machine::new(identity.clone(), pod.clone(), fastrand::u64(..), self.priority, *timing);
         let elects = Task::new(machine, lock, self.grantor, self.profile).run();
         let alive = self.alive;
         let (alarm, unwatched) = oneshot::channel::<Infallible>();
@@ -186,7 +186,7 @@ impl Running {
 
     /// Renews a held lease, but acquires nothing.
     pub(super) fn hold(&self) {
-        self.candidate.profile.liveness.order(Order::Hold);
+        self.candidate.profile.liveness.order(Order::StandAside);
     }
 
     /// Contends again.

@@ -7,7 +7,7 @@ use super::{
     hooks::LeaseCall,
     lease_watch::{LeaseWatch, WatchNews, watch_lease},
     liveness::Orders,
-    machine::{Call, Gate, Machine, Next, Order, Writes},
+    machine::{Busy, Call, Gate, Machine, Next, Order},
     report::Report,
 };
 use crate::{
@@ -80,11 +80,11 @@ impl Task {
         loop {
             let now = leadership.now();
             self.take_orders(now);
-            // The gate is closed before the writes are counted: so none is missed.
+            // The gate is closed before the process is looked at: so no work and no write is missed.
             self.apply_gate(&leadership, now);
-            let writes = self.writes(&leadership);
+            let busy = self.busy(&leadership);
             self.doubted = if self.call.is_none() { self.machine.is_in_doubt() } else { self.doubted };
-            let next = self.machine.poll(writes, Timestamp::now(), now);
+            let next = self.machine.poll(busy, Timestamp::now(), now);
             self.apply_gate(&leadership, now);
             self.report.tell(&self.machine, self.grant.is_some(), &self.grantor, now);
             let until = match next {
@@ -107,7 +107,7 @@ impl Task {
                 let patience = self.report.profile.timing.call_timeout();
                 self.gives_up = self.gives_up.min(Instant::now() + patience);
             }
-            let drains = writes.under_way && !leadership.can_write();
+            let drains = busy.writes && !leadership.can_write();
             tokio::select! {
                 // Many events must not delay the call.
                 biased;
@@ -174,10 +174,16 @@ impl Task {
         }
     }
 
-    fn writes(&self, leadership: &Leadership) -> Writes {
+    /// What this process still does in its term.
+    fn busy(&self, leadership: &Leadership) -> Busy {
+        if let Some(seen) = self.machine.predecessor_seen() {
+            self.grantor.note_unanswered(seen);
+        }
         let margin = self.report.profile.timing.safety_margin();
-        Writes {
-            under_way: leadership.writes_under_way() > 0,
+        Busy {
+            // Work that runs lets no other term begin. Who stops or stands down waits for it before it gives the order.
+            works: self.orders.borrow().order != Order::Stop && !self.grantor.may_grant(),
+            writes: leadership.writes_under_way() > 0,
             settle_at: leadership.settles_at(false, margin),
         }
     }
@@ -185,23 +191,26 @@ impl Task {
     // --- orders ---
 
     fn take_orders(&mut self, now: Moment) {
-        let orders = self.orders.borrow_and_update();
-        // While the work of a term winds down, no term may begin, and its lease is kept (rule S11).
-        let leads = matches!(self.machine.gate(now), Gate::Open { .. });
-        let winds_down = !leads && !self.grantor.may_grant();
-        let holds = orders.order == Order::Contend && (winds_down || orders.stands_aside);
-        self.machine.order(if holds { Order::Hold } else { orders.order });
+        // The lock of the orders is left before the machine is told: it may call code of the program, which gives orders too.
+        let (order, stands_aside, is_asked) = {
+            let orders = self.orders.borrow_and_update();
+            (orders.order, orders.stands_aside, orders.asked.is_some())
+        };
+        let stands_aside = stands_aside && order == Order::Contend;
+        self.machine.order(if stands_aside { Order::StandAside } else { order });
         // It may stand aside all the same.
-        let contends = orders.order == Order::Contend && !winds_down;
-        self.report.profile.liveness.contend(contends);
-        let is_asked = orders.asked.is_some();
-        drop(orders);
+        let leads = matches!(self.machine.gate(now), Gate::Open { .. });
+        let contends = order == Order::Contend && (leads || self.grantor.may_grant());
+        let liveness = &self.report.profile.liveness;
+        liveness.contend(contends);
         if is_asked {
             // Each is told once: a later term may have the same number, after a restored backup.
-            self.report.profile.liveness.orders.send_if_modified(|orders| {
-                orders.asked.take().iter().for_each(|term| self.machine.give_way(term));
+            let mut asked = None;
+            liveness.orders.send_if_modified(|orders| {
+                asked = orders.asked.take();
                 false
             });
+            asked.iter().for_each(|term| self.machine.give_way(term));
         }
     }
 

@@ -143,6 +143,11 @@ impl Grantor {
         });
     }
 
+    /// Records that a write may have ended at `at` without an answer: an earlier process of this candidate may have sent one.
+    pub(crate) fn note_unanswered(&self, at: Moment) {
+        self.inner.note_unanswered(at);
+    }
+
     /// A future that ends each term when its deadline has passed. It wakes the waiting writes and the observers.
     ///
     /// The gate closes on time without this future. But without it, a hanging write is cut off only when something

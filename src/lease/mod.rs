@@ -38,7 +38,8 @@ mod update;
 pub(crate) mod wrapped;
 
 pub(crate) use self::{
-    alone::Alone, record::LONGEST_SANE, timing::JITTER, update::micro_time, wrapped::VettedLock,
+    alone::Alone, name::pod_uid, record::LONGEST_SANE, timing::JITTER, update::micro_time,
+    wrapped::VettedLock,
 };
 pub use self::{
     error::{ErrLock, ErrLockKind},

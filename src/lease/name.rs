@@ -56,6 +56,11 @@ impl LeaseName {
     }
 }
 
+/// Whether this can be the uid of an object.
+fn is_uid(text: &str) -> bool {
+    (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
 /// Whether this is an RFC 1123 label, as the name of a namespace or of a container.
 fn is_label(text: &str) -> bool {
     text.len() <= 63 && is_part(text)
@@ -157,7 +162,9 @@ impl Identity {
             })?;
             return Self::new(name);
         }
-        let pod = set("KUBERNETES_SERVICE_HOST").and_then(|_| pod_of(&fs::read_to_string(token).ok()?));
+        let pod =
+            set("KUBERNETES_SERVICE_HOST").and_then(|_| of_pod("name", &fs::read_to_string(token).ok()?));
+        let pod = pod.filter(|name| is_subdomain(name));
         Self::new(pod.unwrap_or_else(|| format!("{host}_{random:016x}")))
     }
 
@@ -187,13 +194,36 @@ fn refused(given: &str, allowed: &str) -> ErrInvalid {
     ErrInvalid::of_text("invalid identity:", given, allowed)
 }
 
-/// The pod to which a service account token is bound. It is this process's own token, and the API server compares the
-/// same claim in a fence, so its signature need not be checked.
-fn pod_of(token: &str) -> Option<String> {
+/// The uid of the pod in which this process runs: the `given` one, the variable `POD_UID`, or what the pod's own token says.
+/// None if nothing says it.
+pub(crate) fn pod_uid(given: Option<String>) -> Result<Option<String>, ErrInvalid> {
+    pod_uid_from(given, |name| env::var_os(name), Path::new(TOKEN))
+}
+
+fn pod_uid_from(
+    given: Option<String>,
+    variable: impl Fn(&str) -> Option<OsString>,
+    token: &Path,
+) -> Result<Option<String>, ErrInvalid> {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
+    let Some(uid) = given.or_else(|| Some(set("POD_UID")?.to_string_lossy().into_owned())) else {
+        let uid =
+            set("KUBERNETES_SERVICE_HOST").and_then(|_| of_pod("uid", &fs::read_to_string(token).ok()?));
+        return Ok(uid.filter(|uid| is_uid(uid)));
+    };
+    if is_uid(&uid) {
+        return Ok(Some(uid));
+    }
+    let allowed = "1 to 128 letters, digits and '-', as the downward API's metadata.uid in POD_UID";
+    Err(ErrInvalid::of_text("invalid uid of the pod:", &uid, allowed))
+}
+
+/// What a service account token says of the pod to which it is bound. It is this process's own token, and the API server
+/// compares the same claim in a fence, so its signature need not be checked.
+fn of_pod(what: &str, token: &str) -> Option<String> {
     let claims = BASE64_URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
     let claims: Value = serde_json::from_slice(&claims).ok()?;
-    let name = claims["kubernetes.io"]["pod"]["name"].as_str();
-    name.filter(|name| is_subdomain(name)).map(str::to_owned)
+    claims["kubernetes.io"]["pod"][what].as_str().map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -32,8 +32,8 @@ impl Layered {
         if let Some(uid) = self.pod.as_ref().filter(|_| self.layers.early) {
             // Writes are as late here as the guarantees allow.
             let early =
-                EarlyTakeover::of_pod(client.clone(), identity(number), uid).settle(timing.safety_margin());
-            builder = builder.layer_lock(early);
+                EarlyTakeover::of_pod(client.clone(), identity(number)).settle(timing.safety_margin());
+            builder = builder.pod_uid(uid).layer_lock(early);
         }
         if self.layers.coordinated {
             let coordination = Coordination::new(client.clone(), "1.5.0").expect("a version");

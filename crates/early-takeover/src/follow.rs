@@ -60,7 +60,8 @@ struct Pod {
 
 /// An end of a process, and when this process first saw it.
 struct End {
-    of: HolderPod,
+    /// The pod, and its uid.
+    of: (HolderPod, String),
     at: Timestamp,
     seen: Instant,
 }
@@ -132,8 +133,9 @@ impl Follower {
         let pod = self.watched.pod.as_ref()?.seen.as_ref()?;
         let at = proof::end(holder, pod).ok()?;
         // The version of the lease may change meanwhile, by an edit or a late renewal. The end is the same.
-        let known = self.watched.end.take().filter(|end| end.of == holder.pod && end.at == at);
-        let end = known.unwrap_or_else(|| End { of: holder.pod.clone(), at, seen: Instant::now() });
+        let of = (holder.pod.clone(), holder.uid.clone());
+        let known = self.watched.end.take().filter(|end| end.of == of && end.at == at);
+        let end = known.unwrap_or_else(|| End { of, at, seen: Instant::now() });
         Some(self.watched.end.insert(end).seen + self.settle)
     }
 

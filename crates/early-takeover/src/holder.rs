@@ -1,10 +1,10 @@
 //! What a holder writes about its pod into the lease, and what a follower reads of it.
 
 use jiff::Timestamp;
-use kube_leader_gate::lease::LeaseRecord;
+use kube_leader_gate::{election::holder_pod_uid, lease::LeaseRecord};
 use serde_json::{Value, json};
 
-/// The annotation which says in which pod the holder of this term runs.
+/// The annotation which says in which pod the holder of this term runs. The claim says the uid of that pod.
 pub(crate) const HOLDER_POD: &str = "kube-leader-gate/holder-pod";
 
 /// The annotation which says whom the holder waits for behind its shut gate: `{}` if for none.
@@ -13,12 +13,10 @@ pub(crate) const WAITS_FOR: &str = "kube-leader-gate/waits-for";
 /// A longer duration makes no sense.
 const LONGEST_SANE_SECONDS: u64 = 24 * 60 * 60;
 
-/// The pod of one process.
+/// Where one process runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HolderPod {
     pub(crate) name: String,
-    /// Binds the name to one pod, and so to one node and its clock.
-    pub(crate) uid: String,
     /// The container of the process. None if any container of the pod may be the one.
     pub(crate) container: Option<String>,
 }
@@ -27,6 +25,8 @@ pub(crate) struct HolderPod {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) pod: HolderPod,
+    /// Binds the name to one pod, and so to one node and its clock. The claim of the holder says it.
+    pub(crate) uid: String,
     /// The latest time that it wrote. It stamps each time before it sends the write.
     pub(crate) wrote: Timestamp,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Holder {
 impl HolderPod {
     /// The annotation of `holder` in its term.
     pub(crate) fn annotation(&self, holder: &str, term: u64) -> String {
-        let mut said = json!({ "holder": holder, "term": term, "pod": self.name, "uid": self.uid });
+        let mut said = json!({ "holder": holder, "term": term, "pod": self.name });
         if let Some(container) = &self.container {
             said["container"] = container.as_str().into();
         }
@@ -54,8 +54,8 @@ impl HolderPod {
             Value::Null => None,
             name => Some(name.as_str()?.to_owned()),
         };
-        let pod = Self { name: text("pod")?, uid: text("uid")?, container };
-        (of_this_term && is_subdomain(&pod.name) && is_uid(&pod.uid)).then_some(pod)
+        let pod = Self { name: text("pod")?, container };
+        (of_this_term && is_subdomain(&pod.name)).then_some(pod)
     }
 }
 
@@ -67,7 +67,8 @@ impl Holder {
         let lease = record.clone().into_json();
         let (annotations, spec) = (&lease["metadata"]["annotations"], &lease["spec"]);
         let pod = annotations[HOLDER_POD].as_str().and_then(|said| HolderPod::read(said, record));
-        let pod = pod.ok_or("the holder has not said in which pod it runs")?;
+        let (pod, uid) =
+            pod.zip(holder_pod_uid(record)).ok_or("the holder has not said in which pod it runs")?;
         if annotations[WAITS_FOR] != "{}" {
             // The one that it waits for may live.
             return Err("the holder itself still waits for the writes of a former holder");
@@ -82,12 +83,8 @@ impl Holder {
         // If the clock of the node was set back since the holder acquired the lease, that time is the later one.
         let wrote =
             time("acquireTime").zip(time("renewTime")).map(|(acquired, renewed)| acquired.max(renewed));
-        Ok(Self { pod, wrote: wrote.ok_or("the lease has no times")? })
+        Ok(Self { pod, uid, wrote: wrote.ok_or("the lease has no times")? })
     }
-}
-
-pub(crate) fn is_uid(text: &str) -> bool {
-    (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// Whether this is an RFC 1123 label, as the name of a namespace or of a container.

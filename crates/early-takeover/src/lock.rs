@@ -49,7 +49,7 @@ impl LockLayer for EarlyTakeover {
         inner: BoxLock,
         context: &LockContext,
     ) -> Result<EarlyTakeoverLock, ErrInvalidEarlyTakeover> {
-        self.validate(&context.candidate().timing())?;
+        self.validate(context)?;
         Ok(EarlyTakeoverLock::new(inner, context, self))
     }
 }

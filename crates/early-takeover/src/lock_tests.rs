@@ -62,21 +62,22 @@ impl Scene {
                           "spec": { "containers": [{ "name": "manager" }] } });
         let pod = server.put("kubelet", POD, pod).unwrap();
         let uid = pod["metadata"]["uid"].as_str().unwrap().to_owned();
-        let holder = HolderPod { name: "a".into(), uid, container: None }.annotation("a", 4);
+        let holder = HolderPod { name: "a".into(), container: None }.annotation("a", 4);
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
             "metadata": { "name": "operator", "namespace": "default", "labels": { "team": "blue" },
                           "annotations": { HOLDER_POD: holder, WAITS_FOR: "{}",
-                          CLAIM: format!("0000000000000007 {RENEWED} - 15s a"), "leader.istio.io/holder-key": "high", "seen": "yes" } },
+                          CLAIM: format!("0000000000000007 {RENEWED} - 15s {uid} a"), "leader.istio.io/holder-key": "high", "seen": "yes" } },
             "spec": { "holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 4,
                       "acquireTime": RENEWED, "renewTime": RENEWED, "strategy": "OldestEmulationVersion" },
         });
         server.put("a", LEASE, lease).unwrap();
         let client = Client::new(server.service().user("me"), "default");
-        let (out, early) = (Arc::default(), EarlyTakeover::of_pod(client, "me", "uid-of-me"));
+        let (out, early) = (Arc::default(), EarlyTakeover::of_pod(client, "me"));
         let service = server.service().user("me");
         let election = Election::builder("default", "operator")
             .identity(Identity::new("me").unwrap())
+            .pod_uid("uid-of-me")
             .timing(LeaseTiming::fast())
             .clock(Arc::new(TokioClock::new()))
             .layer_lock(HandsOut(early, Arc::clone(&out)))
@@ -195,9 +196,9 @@ async fn s12_takeover_keeps_foreign_fields() {
     assert_eq!(after["metadata"]["labels"], before["metadata"]["labels"]);
     let mut annotations = after["metadata"]["annotations"].clone();
     let own = annotations.as_object_mut().unwrap().remove(HOLDER_POD).unwrap();
-    assert!(own.as_str().unwrap().contains("uid-of-me"), "{own}");
+    assert!(own.as_str().unwrap().contains(r#""pod":"me""#), "{own}");
     let claim = annotations.as_object_mut().unwrap().remove(CLAIM).expect("the claim of the successor");
-    assert!(claim.as_str().unwrap().ends_with(" me"), "{claim}");
+    assert!(claim.as_str().unwrap().ends_with(" uid-of-me me"), "{claim}");
     assert_eq!(
         annotations,
         json!({ "seen": "yes", WAITS_FOR: "{}" }),
@@ -212,7 +213,7 @@ async fn holder_says_where_it_runs_until_it_releases() {
     let said = || scene.server.object(LEASE).unwrap()["metadata"]["annotations"][HOLDER_POD].take();
     let me = scene.election.start();
     within(2 * SECOND, "it leads", me.candidate().elected()).await;
-    let created = r#"{"holder":"me","pod":"me","term":0,"uid":"uid-of-me"}"#;
+    let created = r#"{"holder":"me","pod":"me","term":0}"#;
     assert_eq!(said(), created);
     sleep(10 * SECOND).await;
     assert_eq!(said(), created, "it has renewed");

@@ -26,9 +26,7 @@ const LISTS: [(&str, &str); 3] = [
 /// When the process of `holder` ended, as the status of `pod` proves. The error says why it proves nothing.
 pub(crate) fn end(holder: &Holder, pod: &Value) -> Result<Timestamp, &'static str> {
     let metadata = &pod["metadata"];
-    if metadata["uid"].as_str() != Some(&holder.pod.uid)
-        || metadata["name"].as_str() != Some(&holder.pod.name)
-    {
+    if metadata["uid"].as_str() != Some(&holder.uid) || metadata["name"].as_str() != Some(&holder.pod.name) {
         return Err("it is another pod");
     }
     match &holder.pod.container {

@@ -8,18 +8,24 @@ use jiff::Timestamp;
 use kube_leader_gate::lease::LeaseRecord;
 use serde_json::{Value, json};
 
+const CLAIM: &str = "kube-leader-gate/claim";
 const RENEWED: &str = "2026-01-02T03:04:05.600000Z";
 const ENDED: &str = "2026-01-02T03:04:06Z";
 
 fn holder_pod(container: Option<&str>) -> HolderPod {
-    HolderPod { name: "a".into(), uid: "uid-1".into(), container: container.map(str::to_owned) }
+    HolderPod { name: "a".into(), container: container.map(str::to_owned) }
+}
+
+/// The claim of the holder, in the pod with this uid.
+fn claim(uid: &str) -> String {
+    format!("0000000000000007 {RENEWED} u 15s {uid} a")
 }
 
 /// The lease of the pod `a`.
 fn lease(container: Option<&str>) -> Value {
     json!({
         "metadata": { "uid": "u", "resourceVersion": "7",
-                      "annotations": { HOLDER_POD: holder_pod(container).annotation("a", 4), WAITS_FOR: "{}" } },
+                      "annotations": { HOLDER_POD: holder_pod(container).annotation("a", 4), WAITS_FOR: "{}", CLAIM: claim("uid-1") } },
         "spec": { "holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 4,
                   "acquireTime": "2026-01-02T03:00:00.000000Z", "renewTime": RENEWED },
     })
@@ -144,7 +150,13 @@ fn look_alikes_prove_nothing() {
 fn leases_that_allow_no_judgement() {
     let silent = "the holder has not said in which pod it runs";
     let waits = "the holder itself still waits for the writes of a former holder";
-    let of = |said: &Value| changed(lease(None), "/metadata/annotations", json!({ HOLDER_POD: said }));
+    let of = |said: &Value| {
+        let annotations = json!({ HOLDER_POD: said, CLAIM: claim("uid-1") });
+        changed(lease(None), "/metadata/annotations", annotations)
+    };
+    let in_claim = |claim: String| {
+        changed(lease(None), &format!("/metadata/annotations/{}", CLAIM.replace('/', "~1")), claim.into())
+    };
     let annotation = |pod: HolderPod| Value::from(pod.annotation("a", 4));
     let waiting = |text: &str| {
         let mut lease = lease(None);
@@ -159,7 +171,7 @@ fn leases_that_allow_no_judgement() {
         ("no text", of(&json!({ "holder": "a" })), silent),
         (
             "a number for a container",
-            of(&r#"{"holder":"a","term":4,"pod":"a","uid":"uid-1","container":1}"#.into()),
+            of(&r#"{"holder":"a","term":4,"pod":"a","container":1}"#.into()),
             silent,
         ),
         (
@@ -167,7 +179,8 @@ fn leases_that_allow_no_judgement() {
             of(&annotation(HolderPod { name: "../nodes/a".into(), ..holder_pod(None) })),
             silent,
         ),
-        ("no uid", of(&annotation(HolderPod { uid: String::new(), ..holder_pod(None) })), silent),
+        ("no uid", in_claim(claim("-")), silent),
+        ("no claim", in_claim("a".into()), silent),
         ("it has taken the lease of one that may still write", waiting(r#"{"z":9000}"#), waits),
         ("nonsense for whom it waits for", waiting("nobody"), waits),
         (

@@ -1,12 +1,11 @@
 //! The settings of early takeover.
 
-use crate::holder::{HolderPod, is_label, is_subdomain, is_uid};
-use kube_leader_gate::{LeaseTiming, kube_client::Client};
+use crate::holder::{HolderPod, is_label, is_subdomain};
+use kube_leader_gate::{election::LockContext, kube_client::Client};
 use std::{env, error::Error, fmt, time::Duration};
 
-/// The variables of the downward API with the pod's name and uid.
+/// The variable of the downward API with the pod's name.
 const POD_NAME: &str = "POD_NAME";
-const POD_UID: &str = "POD_UID";
 
 /// The end of a connection reaches the API server within this time, even if three packets in a row are lost: TCP
 /// repeats them after 0.2, 0.6 and 1.4 s.
@@ -42,8 +41,9 @@ pub struct ErrInvalidEarlyTakeover {
 // === impl EarlyTakeover ===
 
 impl EarlyTakeover {
-    /// Reads this process's pod from the variables `POD_NAME` and `POD_UID`. Set them from the downward API's
-    /// `metadata.name` and `metadata.uid`. If one is missing, the election is not built.
+    /// Reads the name of this process's pod from the variable `POD_NAME`. Set it from the downward API's `metadata.name`. If
+    /// it is missing, or if the election does not know [the uid of the
+    /// pod](kube_leader_gate::election::ElectionBuilder::pod_uid), the election is not built.
     ///
     /// `client` reads and watches pods. It needs no gate.
     pub fn infer(client: Client) -> Self {
@@ -51,13 +51,12 @@ impl EarlyTakeover {
     }
 
     pub(crate) fn infer_from(client: Client, variable: impl Fn(&str) -> String) -> Self {
-        Self::of_pod(client, variable(POD_NAME), variable(POD_UID))
+        Self::of_pod(client, variable(POD_NAME))
     }
 
-    /// Names the pod in which this process runs. The uid must be that of this very pod: a later pod may have the same
-    /// name.
-    pub fn of_pod(client: Client, name: impl Into<String>, uid: impl Into<String>) -> Self {
-        let own = HolderPod { name: name.into(), uid: uid.into(), container: None };
+    /// Names the pod in which this process runs.
+    pub fn of_pod(client: Client, name: impl Into<String>) -> Self {
+        let own = HolderPod { name: name.into(), container: None };
         Self { client, own, namespace: None, settle: SETTLE }
     }
 
@@ -79,25 +78,26 @@ impl EarlyTakeover {
     /// Sets how long a takeover waits after the end of the holder's container was seen. In this time a write that the
     /// holder had sent may still take effect. Default: 2 s. At most the lease duration.
     ///
-    /// When a lease runs out, this margin is the [safety margin](LeaseTiming::safety_margin). Set that here to keep
+    /// When a lease runs out, this margin is the [safety margin](kube_leader_gate::LeaseTiming::safety_margin). Set that here to keep
     /// it.
     pub fn settle(self, settle: Duration) -> Self {
         Self { settle, ..self }
     }
 
     /// Checks each value.
-    pub(crate) fn validate(&self, timing: &LeaseTiming) -> Result<(), ErrInvalidEarlyTakeover> {
+    pub(crate) fn validate(&self, context: &LockContext) -> Result<(), ErrInvalidEarlyTakeover> {
+        let timing = context.candidate().timing();
         let refuse = |what, given: &str, allowed: &str| {
             Err(ErrInvalidEarlyTakeover { what, given: format!("{given:?}"), allowed: allowed.to_owned() })
         };
-        let HolderPod { name, uid, container } = &self.own;
+        let HolderPod { name, container } = &self.own;
         if !is_subdomain(name) {
             let allowed = "a pod's name, as the downward API's metadata.name in POD_NAME";
             return refuse("the pod's name", name, allowed);
         }
-        if !is_uid(uid) {
+        if context.pod_uid().is_none() {
             let allowed = "a pod's uid, as the downward API's metadata.uid in POD_UID";
-            return refuse("the pod's uid", uid, allowed);
+            return refuse("the pod's uid", "", allowed);
         }
         if let Some(container) = container.as_ref().filter(|name| !is_label(name)) {
             let allowed = "the name of a container: 1 to 63 of a-z, 0-9 and '-'";

@@ -1,9 +1,9 @@
 //! Calls to the API server, their answers, and everything else that happens to a candidate.
 
 use crate::{
-    candidate::{Life, moment},
+    candidate::{Life, Run, moment},
     server::{Fact, altered, bit, version},
-    world::{Event, World},
+    world::{Claimed, Event, World},
 };
 use kube_leader_gate::{
     internal::{Call, LeaseCall, Next, Order, WatchNews},
@@ -23,9 +23,24 @@ impl World {
         }
         let wall = self.wall(p);
         let now = self.now;
+        // As the task does in each turn: the orders, the gate, what the process does, and then the machine.
+        self.go_on(p);
+        self.go_on(p); // a drain that finds no write is over
+        self.all[p].take_orders(now);
+        self.apply_gate(p);
         match self.all[p].poll(wall, now) {
             Next::Call(call) => self.send(p, call),
-            Next::Wait(until) => self.all[p].poll_at = self.all[p].world(until).max(now + 1),
+            Next::Wait(until) => {
+                let it = &self.all[p];
+                let next = if let Run::WindsDown { until } = it.run { until.max(now + 1) } else { u64::MAX };
+                let soon = if matches!(it.run, Run::Drains { .. }) { now + 50 } else { u64::MAX };
+                self.all[p].poll_at = it.world(until).max(now + 1).min(next).min(soon);
+            }
+            Next::Done(_) if self.all[p].life == Life::Up => {
+                // It has stood down, and contends again.
+                self.all[p].run = Run::Free;
+                self.all[p].poll_at = now + 1;
+            }
             Next::Done(how) => {
                 self.say(|_| format!("{} done {how:?}", p + 1));
                 if self.rollout.of == Some(p) {
@@ -53,6 +68,16 @@ impl World {
         self.ids += 1;
         let (id, process, told) = (self.ids, self.all[p].process, self.all[p].seen);
         (self.all[p].call, self.all[p].poll_at) = (id, self.now + 1);
+        let it = &self.all[p];
+        if it.is_ours() {
+            let may_acquire = it.order(self.now) == Order::Contend && !it.holds();
+            if call.what == LeaseCall::Acquire && !may_acquire {
+                self.broken.get_or_insert(format!("{} acquires under an order", p + 1));
+            }
+            if call.what == LeaseCall::Release && it.holds() {
+                self.broken.get_or_insert(format!("{} releases while it works", p + 1));
+            }
+        }
         let in_second = self.all[p].calls(self.now);
         if self.all[p].is_ours() {
             self.most = self.most.max(in_second);
@@ -90,13 +115,13 @@ impl World {
         let fact = match call.what {
             _ if named => {
                 let id = self.claims.len();
-                self.claims.push((self.all[p].identity, true));
+                self.claims.push(Claimed { identity: self.all[p].identity, other: true });
                 self.all[p].claim = id;
                 Fact { claim: Some(id), told }
             }
             LeaseCall::Acquire => {
                 let id = self.claims.len();
-                self.claims.push((self.all[p].identity, !is_ours));
+                self.claims.push(Claimed { identity: self.all[p].identity, other: !is_ours });
                 if self.all[p].process == process {
                     self.all[p].claim = id;
                 }
@@ -185,11 +210,6 @@ impl World {
             }
             Event::Answered { p, write, lost, .. } => self.end_write(p, write, lost),
             Event::Restart { p, same } => self.restart(p, same),
-            Event::Contend { p } => {
-                if self.all[p].life == Life::Up {
-                    self.all[p].obey(Order::Contend, now);
-                }
-            }
             Event::Stop { p } => {
                 if self.all[p].life == Life::Up {
                     self.stop(p);
@@ -226,13 +246,15 @@ impl World {
             return;
         }
         let (process, n) = (self.next_process(), self.processes());
-        let identity = if same || !self.all[p].is_ours() { self.all[p].identity } else { n * 100 };
-        self.all[p].restart(identity, process, n * 131 % 100_000, self.now);
+        let same_pod = same && !self.one_in(3) || !self.all[p].is_ours();
+        let identity = if same || same_pod { self.all[p].identity } else { n * 100 };
+        let pod = if same_pod { self.all[p].pod } else { n * 100 };
+        self.all[p].restart((identity, pod), process, n * 131 % 100_000, self.now);
         if same && self.one_in(2) {
             let soon = self.rng.u64(..800);
             self.at(soon, Event::Stop { p });
         }
-        self.say(|_| format!("{} begins as {identity}", p + 1));
+        self.say(|_| format!("{} begins as {identity} in {pod}", p + 1));
     }
 }
 

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use kube_leader_gate::{
     Identity, LeaseTiming,
     election::Priority,
-    internal::{Gate, Machine, Next, Order, WatchNews, Writes},
-    leadership::{Loss, Moment},
+    internal::{Busy, Gate, Machine, Next, Order, WatchNews},
+    leadership::{Loss, Moment, Term},
     lease::{ErrLock, LeaseRecord},
 };
 
@@ -25,16 +25,36 @@ pub enum Life {
     Gone,
 }
 
+/// What the process around its elector does, as `run_while_leading` and `stop` do it. It says the order of each turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// It contends, and no work runs.
+    Free,
+    /// Leading-only work runs.
+    Works,
+    /// Work has been told to end, and ends then.
+    WindsDown { until: u64 },
+    /// Its gate is closed, and admitted writes finish.
+    Drains { since: u64 },
+    /// It has given the order to release.
+    Releases,
+}
+
 #[derive(Debug)]
 pub struct Candidate {
     pub elector: Elector,
     /// A higher one precedes a lower one. 0 has no key.
     pub rank: i64,
     pub identity: u64,
+    pub pod: u64,
     pub process: u64,
     pub timing: LeaseTiming,
     pub life: Life,
-    pub order: Order,
+    pub run: Run,
+    /// A lock layer keeps it from the lease.
+    pub aside_until: u64,
+    /// The term that is to be given away.
+    pub asked: Option<Term>,
     pub clock: Clock,
     pub watches: bool,
     pub leading_only: bool,
@@ -77,15 +97,25 @@ pub fn name(identity: u64) -> String {
 }
 
 impl Candidate {
-    pub fn new(rank: i64, identity: u64, process: u64, timing: LeaseTiming, clock: Clock, now: u64) -> Self {
+    pub fn new(
+        rank: i64,
+        (identity, pod): (u64, u64),
+        process: u64,
+        timing: LeaseTiming,
+        clock: Clock,
+        now: u64,
+    ) -> Self {
         Self {
-            elector: Elector::machine(identity, process, rank, timing),
+            elector: Elector::machine(identity, pod, process, rank, timing),
             rank,
             identity,
+            pod,
             process,
             timing,
             life: Life::Up,
-            order: Order::Contend,
+            run: Run::Free,
+            aside_until: 0,
+            asked: None,
             clock,
             watches: false,
             leading_only: false,
@@ -107,16 +137,16 @@ impl Candidate {
     }
 
     /// A new process takes its place.
-    pub fn restart(&mut self, identity: u64, process: u64, offset: u64, now: u64) {
-        (self.identity, self.process) = (identity, process);
+    pub fn restart(&mut self, (identity, pod): (u64, u64), process: u64, offset: u64, now: u64) {
+        (self.identity, self.pod, self.process) = (identity, pod, process);
         match &mut self.elector {
             Elector::Other(other) => *other = Other::new(name(identity), self.timing), // its clock is the host's
             Elector::Ours(_) => {
-                self.elector = Elector::machine(identity, process, self.rank, self.timing);
+                self.elector = Elector::machine(identity, pod, process, self.rank, self.timing);
                 self.clock.offset = offset;
             }
         }
-        (self.life, self.order, self.settle_at) = (Life::Up, Order::Contend, Moment::default());
+        (self.life, self.run, self.asked, self.settle_at) = (Life::Up, Run::Free, None, Moment::default());
         (self.frozen_until, self.cut_until, self.call, self.seen) = (0, 0, 0, 0);
         (self.poll_at, self.last_news) = (now, now);
         if self.watches {
@@ -159,7 +189,51 @@ impl Candidate {
     /// Whether its gate is open, as the task has left it and by its own clock.
     pub fn is_open(&self, now: u64) -> bool {
         let is_open = |gate: &Gate| matches!(gate, Gate::Open { .. });
-        self.is_up() && is_open(&self.gate) && is_open(&self.gate_now(now))
+        self.is_up() && self.admits() && is_open(&self.gate) && is_open(&self.gate_now(now))
+    }
+
+    /// Whether the process has not closed its gate by itself.
+    pub fn admits(&self) -> bool {
+        matches!(self.run, Run::Free | Run::Works | Run::WindsDown { .. })
+    }
+
+    /// Whether it works in a term that goes on.
+    pub fn works(&self, now: u64) -> bool {
+        let works = matches!(self.run, Run::Works | Run::WindsDown { .. });
+        let is_over = |gate: &Gate| matches!(gate, Gate::Shut(_));
+        self.is_up() && works && !is_over(&self.gate) && !is_over(&self.gate_now(now))
+    }
+
+    /// The order of this turn.
+    pub fn order(&self, now: u64) -> Order {
+        match self.run {
+            Run::Releases => Order::Stop,
+            Run::WindsDown { .. } | Run::Drains { .. } => Order::StandAside,
+            Run::Free | Run::Works if now < self.aside_until => Order::StandAside,
+            Run::Free | Run::Works => Order::Contend,
+        }
+    }
+
+    /// Whether no other term may begin.
+    pub fn holds(&self) -> bool {
+        matches!(self.run, Run::Works | Run::WindsDown { .. } | Run::Drains { .. })
+    }
+
+    /// Tells the machine what it is told at the begin of each turn.
+    pub fn take_orders(&mut self, now: u64) {
+        let (order, asked) = (self.order(now), self.asked.take());
+        if let Elector::Ours(machine) = &mut self.elector {
+            machine.order(order);
+            asked.iter().for_each(|term| machine.give_way(term));
+        }
+    }
+
+    /// The process has ended its term by itself.
+    pub fn end_term(&mut self) {
+        if let Elector::Ours(machine) = &mut self.elector {
+            machine.end_term(Loss::Abandoned);
+        }
+        self.gate = Gate::Shut(Loss::Abandoned);
     }
 
     pub fn gate_now(&self, now: u64) -> Gate {
@@ -175,10 +249,16 @@ impl Candidate {
     }
 
     pub fn poll(&mut self, wall: Timestamp, now: u64) -> Next {
-        let local = self.now(now);
-        let writes = Writes { under_way: !self.writes.is_empty(), settle_at: self.settle_at };
+        let (local, works) = (self.now(now), self.holds());
+        let margin = self.timing.safety_margin();
         match &mut self.elector {
-            Elector::Ours(machine) => machine.poll(writes, wall, local),
+            Elector::Ours(machine) => {
+                if let Some(seen) = machine.predecessor_seen() {
+                    self.settle_at = self.settle_at.max(seen.saturating_add(margin));
+                }
+                let busy = Busy { works, writes: !self.writes.is_empty(), settle_at: self.settle_at };
+                machine.poll(busy, wall, local)
+            }
             Elector::Other(other) => other.poll(local, wall),
         }
     }
@@ -200,14 +280,13 @@ impl Candidate {
         self.poll_at = now;
     }
 
-    pub fn obey(&mut self, order: Order, now: u64) {
+    /// The process is told to end.
+    pub fn stop(&mut self, now: u64) {
         let local = self.now(now);
-        self.order = order;
-        match &mut self.elector {
-            Elector::Ours(machine) => machine.order(order),
-            Elector::Other(other) if order == Order::Stop => other.stops = Some(local),
-            Elector::Other(_) => {}
+        if let Elector::Other(other) = &mut self.elector {
+            other.stops = Some(local);
         }
+        self.life = Life::Stopping { since: now };
         self.poll_at = now;
     }
 
@@ -222,10 +301,10 @@ impl Candidate {
 }
 
 impl Elector {
-    fn machine(identity: u64, process: u64, rank: i64, timing: LeaseTiming) -> Self {
+    fn machine(identity: u64, pod: u64, process: u64, rank: i64, timing: LeaseTiming) -> Self {
         let identity = Identity::new(name(identity)).expect("a name");
         let precedes = move |holder: &str| holder.parse().unwrap_or(0) < rank;
         let priority = (rank > 0).then(|| Priority::new(rank.to_string(), precedes).expect("a key"));
-        Self::Ours(Machine::new(identity, process, priority, timing))
+        Self::Ours(Machine::new(identity, Some(format!("pod-{pod}")), process, priority, timing))
     }
 }

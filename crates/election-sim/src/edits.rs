@@ -3,7 +3,7 @@
 use crate::{
     candidate::name,
     server::{Fact, bit, unannotated, version},
-    world::{Event, World},
+    world::{Claimed, Event, World},
 };
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ impl World {
         }
         let kind = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 10, 10, 11][self.rng.usize(..15)];
         let mut fact = self.server.fact();
-        let of_another = fact.claim.is_some_and(|it| self.claims[it].1);
+        let of_another = fact.claim.is_some_and(|it| self.claims[it].other);
         self.say(|_| format!("edit {kind} of {}", crate::calls::short(&it)));
         let of_holder = self.claims_of(it.holder());
         self.edited |= of_holder | fact.told; // what it told is lost, too
@@ -106,7 +106,7 @@ impl World {
     }
 
     fn claims_of(&self, holder: Option<&str>) -> u128 {
-        let of = |(_, it): &(usize, &(u64, bool))| Some(crate::candidate::name(it.0).as_str()) == holder;
+        let of = |(_, it): &(usize, &Claimed)| Some(name(it.identity).as_str()) == holder;
         self.claims.iter().enumerate().filter(of).fold(0, |all, (id, _)| all | bit(Some(id)))
     }
 }

@@ -1,10 +1,13 @@
 //! What goes wrong with processes, calls and watches.
 
 use crate::{
-    candidate::Life,
+    candidate::{Life, name},
     world::{Event, FAULTS_END, World},
 };
-use kube_leader_gate::internal::WatchNews;
+use kube_leader_gate::{
+    internal::{Gate, InsideOfRecord, WatchNews},
+    leadership::Term,
+};
 
 impl World {
     pub fn fault(&mut self) {
@@ -12,7 +15,7 @@ impl World {
         let long = 500 + self.rng.u64(..6_000);
         let until = self.now + long;
         let is_up = self.all[p].life == Life::Up;
-        match self.rng.u64(..24) {
+        match self.rng.u64(..28) {
             0..3 => {
                 self.all[p].frozen_until = until;
                 self.at(long, Event::Wake { p });
@@ -58,24 +61,46 @@ impl World {
                 self.twin(p, long);
             }
             16..22 => self.edit(),
-            22.. if self.all[p].watches => {
+            22 | 23 if self.all[p].watches => {
                 self.all[p].watches = false;
                 self.all[p].hears(WatchNews::Down(None), self.now);
                 self.events.retain(|(_, it)| !matches!(it, Event::News { p: q, .. } if *q == p));
                 self.at(long, Event::Watch { p });
                 self.say(|_| format!("the watch of {} breaks for {long}", p + 1));
             }
+            24 if is_up => {
+                self.all[p].aside_until = until;
+                self.at(long, Event::Wake { p });
+                self.say(|_| format!("{} stands aside for {long}", p + 1));
+            }
+            25.. if is_up => self.give_way(p),
             _ => {}
         }
     }
 
-    /// A second process begins with the identity of `p`. One of the two ends.
+    /// The program gives way, or a lock layer while the answer to a claim is on its way.
+    fn give_way(&mut self, p: usize) {
+        let stored = self.server.lease.as_ref().filter(|it| it.holder() == Some(&name(self.all[p].identity)));
+        self.all[p].asked = match &self.all[p].gate {
+            Gate::Open { term, .. } => Some(Term::new(term.lease_uid(), term.transitions())),
+            _ => stored.map(InsideOfRecord::term),
+        };
+        self.all[p].poll_at = self.now;
+        self.say(|_| format!("{} gives way", p + 1));
+    }
+
+    /// A second process begins with the identity of `p`, in the same pod or in another one. One of the two ends.
     fn twin(&mut self, p: usize, long: u64) {
+        let same_pod = self.one_in(2);
+        let process = self.processes();
         let (q, it) = (self.all.len(), &self.all[p]);
         let (identity, rank, timing) = (it.identity, it.rank, it.timing);
-        self.add(identity, rank, timing, false);
-        self.say(|_| format!("{} begins as a twin of {}", q + 1, p + 1));
-        self.twins.insert(identity, self.now + long + 5_000);
+        let pod = if same_pod { it.pod } else { process * 1_000 };
+        self.add((identity, pod), rank, timing, false);
+        self.say(|_| format!("{} begins as a twin of {} in {pod}", q + 1, p + 1));
+        if same_pod {
+            self.twins.insert(pod, self.now + long + 5_000);
+        }
         let ends = if self.one_in(2) { p } else { q };
         self.at(long, Event::End { p: ends });
     }

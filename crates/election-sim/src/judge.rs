@@ -5,7 +5,7 @@ use crate::{
     server::version,
     world::{Event, ROLLOUT, World},
 };
-use kube_leader_gate::internal::{CLAIM, InsideOfRecord, Order, holder_key};
+use kube_leader_gate::internal::{CLAIM, InsideOfRecord, holder_key};
 use serde_json::json;
 
 /// The most calls of one process in a second.
@@ -19,6 +19,9 @@ const FOLLOWS_WITHIN: u64 = 1_500;
 impl World {
     pub fn judge(&mut self) -> Result<(), String> {
         let now = self.now;
+        if let Some(broken) = self.broken.take() {
+            return Err(format!("at {now} {broken}"));
+        }
         let open: Vec<_> = (0..self.all.len()).filter(|&p| self.all[p].is_open(now)).collect();
         for &p in &open {
             self.judge_open(p, &open)?;
@@ -43,25 +46,26 @@ impl World {
     /// The gate of `p` is open.
     fn judge_open(&self, p: usize, open: &[usize]) -> Result<(), String> {
         let (now, it) = (self.now, &self.all[p]);
-        let counts = |it: u64| self.twins.get(&it).is_none_or(|until| now > *until);
+        let counts = |pod: u64| self.twins.get(&pod).is_none_or(|until| now > *until);
         // The later of two claims is at fault, unless nothing is promised to it.
         let promised = |other: usize| {
             let (older, newer) = (it.claim.min(other), it.claim.max(other));
             let is_edited = self.edited & 1 << older != 0;
-            self.unseen & 1 << older == 0 && !(self.claims[newer].1 && is_edited)
+            self.unseen & 1 << older == 0 && !(self.claims[newer].other && is_edited)
         };
-        let is_other = |identity: u64| identity != it.identity && counts(identity) && counts(it.identity);
+        let is_other = |pod: u64| pod != it.pod && counts(pod) && counts(it.pod);
         let mut others = open.iter().map(|&q| &self.all[q]);
-        if let Some(other) = others.find(|other| is_other(other.identity) && promised(other.claim)) {
+        if let Some(other) = others.find(|other| is_other(other.pod) && promised(other.claim)) {
             return Err(format!("at {now} the gates of {} and {} are open", it.identity, other.identity));
         }
-        let mut late = self.landing.iter().filter(|write| write.at > now && is_other(write.identity));
+        let mut late = self.landing.iter().filter(|write| write.at > now && is_other(write.pod));
         if let Some(write) = late.find(|write| promised(write.claim)) {
-            let (own, other, at) = (it.identity, write.identity, write.at);
+            let (own, other, at) = (it.pod, write.pod, write.at);
             return Err(format!("at {now} the gate of {own} is open, and a write of {other} lands at {at}"));
         }
-        if it.is_ours() && it.order == Order::Hold {
-            return Err(format!("at {now} the gate of {} opened on hold", it.identity));
+        let mut working = self.all.iter().filter(|other| other.works(now) && is_other(other.pod));
+        if let Some(other) = working.find(|other| promised(other.claim)) {
+            return Err(format!("at {now} the gate of {} is open, and {} works", it.pod, other.pod));
         }
         if let Some(lease) = &self.server.lease
             && it.knows() == Some(version(lease))

@@ -1,14 +1,14 @@
 //! What happens, in the order of its times.
 
 use crate::{
-    candidate::{Candidate, Clock, Life, name},
+    candidate::{Candidate, Clock, name},
     other::Other,
     server::{Fact, Server},
 };
 use fastrand::Rng;
 use kube_leader_gate::{
     LeaseTiming,
-    internal::{Call, Order, WatchNews},
+    internal::{Call, WatchNews},
     lease::{ErrLock, LeaseEvent, LeaseRecord},
 };
 use serde_json::Value;
@@ -34,13 +34,12 @@ pub struct World {
     processes: u64,
     /// Writes that may still take effect.
     pub landing: Vec<Landing>,
-    /// By whom, and whether it is another elector.
-    pub claims: Vec<(u64, bool)>,
+    pub claims: Vec<Claimed>,
     /// Claims whose lease was changed by hand.
     pub edited: u128,
     /// And overtaken by a process that had never seen their holder: nothing is promised.
     pub unseen: u128,
-    /// Two live processes with one identity, and until when.
+    /// Pods with two live processes, and until when.
     pub twins: HashMap<u64, u64>,
     pub lag_until: u64,
     pub edited_at: u64,
@@ -52,6 +51,8 @@ pub struct World {
     pub best_led: u64,
     pub led: u64,
     pub told: Vec<String>,
+    /// What a candidate has done and must not.
+    pub broken: Option<String>,
     verbose: bool,
 }
 
@@ -65,10 +66,18 @@ pub struct Outcome {
     pub most_calls: u64,
 }
 
+/// Who has made a claim.
+#[derive(Clone, Copy, Debug)]
+pub struct Claimed {
+    pub identity: u64,
+    /// It is another elector.
+    pub other: bool,
+}
+
 /// A write that lands at this time.
 #[derive(Debug)]
 pub struct Landing {
-    pub identity: u64,
+    pub pod: u64,
     pub claim: usize,
     pub at: u64,
 }
@@ -89,7 +98,6 @@ pub enum Event {
     News { p: usize, process: u64, event: LeaseEvent },
     Answered { p: usize, process: u64, write: u64, lost: bool },
     Restart { p: usize, same: bool },
-    Contend { p: usize },
     Stop { p: usize },
     End { p: usize },
     Wake { p: usize },
@@ -121,6 +129,7 @@ impl World {
             best_led: 0,
             led: 0,
             told: vec![],
+            broken: None,
             verbose,
         };
         let (ranked, mixed) = (world.one_in(3), world.one_in(3));
@@ -128,17 +137,17 @@ impl World {
             let other = mixed && i == 0;
             let rank = if ranked && !other { world.rng.i64(0..3) } else { 0 };
             let timing = if world.one_in(6) { timing(4_000, 2_500, 600) } else { timing(3_000, 2_000, 500) };
-            world.add(i + 1, rank, timing, other);
+            world.add((i + 1, i + 1), rank, timing, other);
         }
         world
     }
 
-    pub fn add(&mut self, identity: u64, rank: i64, timing: LeaseTiming, other: bool) {
+    pub fn add(&mut self, (identity, pod): (u64, u64), rank: i64, timing: LeaseTiming, other: bool) {
         let process = self.next_process();
         let (offset, drift, skew) =
             (self.rng.u64(..100_000), self.rng.i64(-5..6), self.rng.i64(-4_000..4_000));
         let clock = Clock { offset, drift, skew };
-        let mut it = Candidate::new(rank, identity, process, timing, clock, self.now);
+        let mut it = Candidate::new(rank, (identity, pod), process, timing, clock, self.now);
         it.watches = !other && !self.one_in(4);
         it.leading_only = !other && self.one_in(3);
         if other {
@@ -220,8 +229,7 @@ impl World {
 
     pub fn stop(&mut self, p: usize) {
         self.say(|_| format!("{} stops", p + 1));
-        self.all[p].life = Life::Stopping { since: self.now };
-        self.all[p].obey(Order::Stop, self.now);
+        self.all[p].stop(self.now);
     }
 
     /// Plays it to its end.

@@ -1,7 +1,7 @@
 //! The answer to the call under way.
 
 use super::{
-    state::{ActiveTerm, Flight, Lease, Machine, Order, Staleness},
+    state::{ActiveTerm, Flight, Lease, Machine, Staleness},
     stored::Stored,
 };
 use crate::{
@@ -59,7 +59,7 @@ impl Machine {
                 }
                 self.written(call.what, stored, sent, now);
             }
-            // No update is answered so.
+            // An update never returns `Ok(None)`. If it does, the lock is broken: read again.
             (Some(_), Ok(None)) => self.staleness = Staleness::Stale,
             // The lease is gone (rule S8).
             (Some(_), Err(error)) if error.kind() == ErrLockKind::NotFound && call.seen.is_some() => {
@@ -116,7 +116,7 @@ impl Machine {
             // If it was deleted a moment ago, its holder makes it anew.
             None if matches!(self.lease, Lease::Unknown) => {
                 self.staleness = Staleness::Unsure;
-                self.not_before = now.saturating_add(self.timing.pause());
+                self.pause_until = now.saturating_add(self.timing.pause());
             }
             None => self.note_a_gap(now),
         }
@@ -145,7 +145,7 @@ impl Machine {
             self.acquired = sent;
         }
         let stands = if stored.version().unwrap_or(0) < self.newest {
-            // News of what came after it were faster. It counts if it still stands.
+            // The watch has already shown a newer version. Count this write only if that version still carries our claim.
             let written = Stored::new(stored);
             self.seen().filter(|it| it.stored.says_the_same(&written)).map(|it| it.stored.record.clone())
         } else {
@@ -168,10 +168,9 @@ impl Machine {
             // In time and still wanted, or else it is claimed again or released (rules S1 and S11).
             LeaseCall::Acquire => {
                 self.claimed = sent;
-                let begins = self.order == Order::Contend && now < self.deadline();
+                let begins = self.acquires() && now < self.deadline();
                 if begins {
-                    // After a restored backup, numbers of terms come again.
-                    (self.led, self.gives_back) = (Some(name.clone()), None);
+                    self.led = Some(name.clone());
                     self.term = Some(ActiveTerm { name, early: Duration::ZERO });
                 }
             }
@@ -205,7 +204,7 @@ impl Machine {
     fn lose_a_race(&mut self, error: &ErrLock, patience: Duration, now: Moment) {
         self.pause(error, now);
         if self.failures == 1 {
-            self.not_before = now.saturating_add(patience);
+            self.pause_until = now.saturating_add(patience);
         }
     }
 
@@ -215,10 +214,12 @@ impl Machine {
         let first = self.timing.pause();
         let left = self.term.as_ref().map(|_| self.deadline().saturating_since(now));
         let longest = left.map_or(self.timing.retry_period(), |_| first);
-        let asked = error.retry_after().unwrap_or_default().min(left.map_or(longest, |left| left / 8));
-        let pause = backoff(first, self.failures, longest, self.chance(now)).max(asked);
+        let pause = backoff(first, self.failures, longest, self.chance(now));
         self.failures = self.failures.saturating_add(1);
-        self.not_before = now.saturating_add(pause);
+        self.pause_until = now.saturating_add(pause);
+        if let Some(asked) = error.retry_after() {
+            self.asked_until = now.saturating_add(asked.min(left.map_or(longest, |left| left / 8)));
+        }
     }
 
     /// The term that begins with this claim. Its fencing token is the version of the claim: larger than each version that

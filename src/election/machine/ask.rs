@@ -1,6 +1,10 @@
 //! Priority: who asks whom for the lease, and who obeys.
 
-use super::{note::Question, state::Machine, stored::Stored};
+use super::{
+    note::Question,
+    state::{Machine, Reason},
+    stored::Stored,
+};
 use crate::election::priority::holder_key;
 
 impl Machine {
@@ -24,11 +28,12 @@ impl Machine {
         key.is_some_and(|key| self.priority.as_ref().is_some_and(|own| own.precedes(key)))
     }
 
-    /// Whether this candidate leaves the lease to another one: a person has asked, or a candidate that this one does not
-    /// precede itself. A question that is refused stays in the lease until the next acquisition.
-    pub(super) fn yields(&self, stored: &Stored) -> bool {
-        let objects =
-            |key: &String| self.priority.as_ref().is_some_and(|own| own.key() == key || own.precedes(key));
-        stored.question().is_some_and(|it| it.who != self.me && !it.key.as_ref().is_some_and(objects))
+    /// Why this candidate leaves the lease to another one, if it does: a person has asked, or a candidate that this one does
+    /// not precede itself. A question that is refused stays in the lease until the next acquisition.
+    pub(super) fn yields(&self, stored: &Stored) -> Option<Reason> {
+        let question = stored.question().filter(|it| it.who != self.me)?;
+        let Some(key) = &question.key else { return Some(Reason::Moved) };
+        let objects = self.priority.as_ref().is_some_and(|own| own.key() == key || own.precedes(key));
+        (!objects).then_some(Reason::Preceded)
     }
 }

@@ -16,9 +16,6 @@ const MOST: usize = 16;
 pub(super) struct Formers {
     /// Until when the writes of each may land.
     others: BTreeMap<String, Moment>,
-    /// Until when a write of an earlier process with this identity may land: the safety margin after its claim was first seen.
-    /// Nothing is released before.
-    pub(super) earlier_process_until: Moment,
 }
 
 impl Formers {

@@ -1,11 +1,14 @@
 //! What this crate writes into the annotations of a lease, and what it reads there.
 
-use crate::lease::{Identity, LONGEST_SANE, micro_time};
+use crate::{
+    election::priority::is_key,
+    lease::{Identity, LONGEST_SANE, micro_time},
+};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-/// Says which process wrote the last claim or release: `PROCESS TIME UID SECONDS NAME`.
+/// Says which process wrote the last claim or release: `PROCESS TIME UID SECONDS POD NAME`.
 pub const CLAIM: &str = "kube-leader-gate/claim";
 /// Says who may still write, and how long from this claim on: `{"NAME": MILLISECONDS}`. The holder's gate stays shut
 /// meanwhile. Each claim has one. A claim with an empty list says that every earlier holder has stopped, so without the list
@@ -14,6 +17,9 @@ pub const WAITS_FOR: &str = "kube-leader-gate/waits-for";
 /// Asks the holder to release the lease: the name of the candidate that wants it, and on a second line its key. A person
 /// writes the name alone.
 pub const ASKED: &str = "kube-leader-gate/asked";
+
+/// Stands in a claim for a word that is empty.
+const NONE: &str = "-";
 
 /// A longer annotation is not read.
 const LONGEST: usize = 64 * 1024;
@@ -30,6 +36,8 @@ pub(super) struct Claim {
     pub(super) uid: String,
     /// How long the holder counts on this claim. An edit of the lease that shortens its duration ends nothing early.
     pub(super) lasts: Duration,
+    /// The uid of the pod in which the process runs. Empty if the process does not know it.
+    pub(super) pod: String,
     /// The name of the candidate. A person may have written another holder into the lease.
     pub(super) name: String,
 }
@@ -68,13 +76,16 @@ pub(super) fn write_rests(rests: &Rests) -> String {
 
 impl Claim {
     pub(super) fn read(text: &str) -> Option<Self> {
-        let [process, time, uid, lasts, name] = text.splitn(5, ' ').collect::<Vec<_>>().try_into().ok()?;
+        let [process, time, uid, lasts, pod, name] =
+            text.splitn(6, ' ').collect::<Vec<_>>().try_into().ok()?;
         let lasts = lasts.strip_suffix('s')?.parse().ok()?;
+        let word = |text: &str| if text == NONE { String::new() } else { text.to_owned() };
         Some(Self {
             process: u64::from_str_radix(process, 16).ok()?,
             time: time.parse().ok()?,
-            uid: if uid == "-" { String::new() } else { uid.to_owned() },
+            uid: word(uid),
             lasts: Duration::from_secs(lasts).min(LONGEST_SANE),
+            pod: word(pod),
             name: name.to_owned(),
         })
     }
@@ -82,9 +93,9 @@ impl Claim {
 
 impl fmt::Display for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let uid = if self.uid.is_empty() { "-" } else { &self.uid };
+        let [uid, pod] = [&self.uid, &self.pod].map(|text| if text.is_empty() { NONE } else { text });
         let (time, lasts) = (micro_time(self.time), self.lasts.as_secs());
-        write!(f, "{:016x} {time} {uid} {lasts}s {}", self.process, self.name)
+        write!(f, "{:016x} {time} {uid} {lasts}s {pod} {}", self.process, self.name)
     }
 }
 
@@ -92,9 +103,10 @@ impl fmt::Display for Claim {
 
 impl Question {
     pub(super) fn read(text: &str) -> Option<Self> {
-        // Neither a name nor a key has a line break.
+        // Neither a name nor a key has a line break. A question whose key makes no sense is none.
         let (who, key) = text.split_once('\n').map_or((text, None), |(who, key)| (who, Some(key.to_owned())));
-        Some(Self { who: Identity::new(who).ok()?, key })
+        let is_sane = key.as_deref().is_none_or(|key| key.is_empty() || is_key(key));
+        is_sane.then_some(Self { who: Identity::new(who).ok()?, key })
     }
 }
 

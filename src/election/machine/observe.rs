@@ -2,15 +2,16 @@
 
 use super::{
     formers::UNSEEN,
-    state::{ActiveTerm, Lease, Machine, Order, Seen, Staleness},
+    state::{ActiveTerm, Closing, Lease, Machine, Predecessor, Reason, Seen, Staleness},
     stored::Stored,
     update::following,
 };
 use crate::{
     election::lease_watch::WatchNews,
-    leadership::{Loss, Moment},
+    leadership::{Loss, Moment, Term},
     lease::{LeaseEvent, LeaseRecord},
 };
+use std::time::Duration;
 
 impl Machine {
     /// Takes in news of the watch.
@@ -20,7 +21,7 @@ impl Machine {
                 self.watches = true;
                 // After an outage, calls may work again too.
                 if self.failures > 1 {
-                    self.not_before = self.not_before.min(now);
+                    self.pause_until = self.pause_until.min(now);
                 }
                 self.staleness = self.staleness.max(Staleness::Unsure);
                 if let Some(flight) = &mut self.flight {
@@ -48,13 +49,26 @@ impl Machine {
             self.staleness = Staleness::Fresh;
         }
         self.looked = now;
+        let last = self.seen().map(|seen| seen.stored.clone());
         self.learn(record, now);
-        if !self.seen().is_some_and(|seen| self.has_written(&seen.stored)) {
-            self.not_before = now; // others can write, so this candidate tries anew
+        if self.seen().is_some_and(|seen| self.is_news_of_others(last.as_ref(), &seen.stored)) {
+            // Another candidate can write, so this one tries anew.
+            (self.rest_until, self.pause_until) = (now, now);
         }
         if is_gone {
             self.observe(None, now);
         }
+    }
+
+    /// Whether another candidate has written the lease since the `last` look. An edit of a lease that stays free is of a
+    /// person, and tells nothing.
+    fn is_news_of_others(&self, last: Option<&Stored>, stored: &Stored) -> bool {
+        let stays_free = |last: &Stored| {
+            let is_free = |it: &Stored| it.record.holder().is_none();
+            is_free(last) && is_free(stored) && last.record.term() == stored.record.term()
+        };
+        let is_news = last.is_none_or(|last| !last.says_the_same(stored) && !stays_free(last));
+        is_news && !self.has_written(stored)
     }
 
     /// Takes in this state of the lease, unless a newer one is known.
@@ -86,11 +100,8 @@ impl Machine {
         if let Lease::Present(seen) = &last {
             self.note_former(seen, next.as_ref(), now);
             let released = next.as_ref().is_some_and(|it| it.is_released() && self.has_written(it));
-            if released && self.is_mine(&seen.stored) && self.order == Order::Contend {
-                // It leaves the lease to others for a while, and asks for it later still: a person has moved it, or candidates
-                // do not agree on who precedes.
-                self.not_before = now.saturating_add(self.timing.retry_period());
-                self.ask_from = now.saturating_add(self.timing.lease_duration());
+            if released && self.is_mine(&seen.stored) {
+                self.rest(&seen.stored.record.term(), now);
             }
         }
         let is_free = next.as_ref().is_none_or(|it| it.record.holder().is_none());
@@ -102,17 +113,33 @@ impl Machine {
             Lease::Present(seen) if seen.stored.says_the_same(&stored) => Seen { stored, ..seen },
             last => self.sight(&last, stored, now),
         });
-        self.look_at_the_question();
+        self.close_if_told();
+    }
+
+    /// `term` was released. This candidate leaves the lease to others for a while, and asks for it later still if it was moved:
+    /// or else a preferred candidate would undo at once what a person has done.
+    fn rest(&mut self, term: &Term, now: Moment) {
+        let Some(closing) = self.closing.as_ref().filter(|it| it.term.is_same(term)) else { return };
+        let (period, lease) = (self.timing.retry_period(), self.timing.lease_duration());
+        let (rest, silence) = match closing.reason {
+            Reason::Preceded => (period, period),
+            Reason::Moved => (period, lease),
+            Reason::Stopped => (Duration::ZERO, lease),
+        };
+        self.rest_until = self.rest_until.max(now.saturating_add(rest));
+        self.ask_from = self.ask_from.max(now.saturating_add(silence));
     }
 
     /// The lease says something new.
     fn sight(&mut self, last: &Lease, stored: Stored, now: Moment) -> Seen {
+        let is_first = matches!(last, Lease::Unknown);
+        self.look_for_the_predecessor(is_first, &stored, now);
         let mine = self.is_mine(&stored);
-        if !mine {
-            // Whom another holder waits for is waited for here, too.
-            for (who, rest) in
-                stored.waits_for().into_iter().flatten().filter(|it| *it.0 != *self.me.as_str())
-            {
+        if !mine || is_first {
+            // Whom another holder waits for is waited for here, too. Its own writes end with its terms, but before its first
+            // term this name is of another process.
+            let is_own = |who: &str| who == self.me.as_str() && self.led.is_some();
+            for (who, rest) in stored.waits_for().into_iter().flatten().filter(|it| !is_own(it.0)) {
                 self.formers.add(who, *rest, now);
             }
             if stored.is_as_written() {
@@ -120,25 +147,39 @@ impl Machine {
             }
         }
         let (mut longest, mut own) = (stored.lasts(self.timing.lease_duration()), mine);
-        let named = stored.record.holder() == Some(self.me.as_str());
-        match last {
-            // **Earlier**: a container that restarts takes its own lease at once. The process before it has ended, and only
-            // what it has sent may still land. Its claim says whom it waited for.
-            Lease::Unknown if named && stored.claim().is_some() => {
-                own = true;
-                self.formers.earlier_process_until = now.saturating_add(self.timing.safety_margin());
+        if let Lease::Present(seen) = last
+            && seen.stored.record.term() == stored.record.term()
+        {
+            // **Earlier**: a person frees the lease by hand, and its holder takes it back at once.
+            own |= seen.own && !stored.is_released() && self.has_written(&stored);
+            if seen.stored.record.holder() == stored.record.holder() {
+                longest = longest.max(seen.longest);
             }
-            Lease::Present(seen) if seen.stored.record.term() == stored.record.term() => {
-                // **Earlier**: a person frees the lease by hand, and its holder takes it back at once.
-                own |= seen.own && !stored.is_released() && stored.is_by(&seen.stored);
-                if seen.stored.record.holder() == stored.record.holder() {
-                    longest = longest.max(seen.longest);
-                }
-            }
-            _ => {}
         }
         own &= stored.renewed == self.stamp; // or else it is a copy, and others may have led since
-        Seen { stored, since: now, longest, own }
+        Seen { stored, since: now, longest, own, is_news: !is_first }
+    }
+
+    /// Finds out whether an earlier container of this process's pod holds the lease at the `is_first` look: its claim names this
+    /// candidate and the uid of this pod. The kubelet ends a container before it starts the next one. The name alone proves
+    /// nothing: a pod of a `StatefulSet` that was deleted by force may live on beside its successor.
+    ///
+    /// **Earlier**: a container that restarts takes its own lease at once, and only what the process before it has sent may still
+    /// land. If that process has held the lease for less than a lease duration, this one releases it instead: or else a process
+    /// that crashes soon after each gain keeps the lease from the healthy ones for ever.
+    fn look_for_the_predecessor(&mut self, is_first: bool, stored: &Stored, now: Moment) {
+        let Some(claim) = stored.claim().filter(|_| stored.record.holder() == Some(self.me.as_str())) else {
+            return;
+        };
+        if !is_first {
+            // It writes again, so it has not ended: another container of this pod has this identity, too.
+            self.predecessor = self.predecessor.filter(|it| it.process != claim.process);
+        } else if self.pod.as_ref().is_some_and(|pod| *pod == claim.pod) {
+            self.predecessor = Some(Predecessor { process: claim.process, seen: now });
+            if stored.held() < claim.lasts {
+                self.closing = Some(Closing { term: stored.record.term(), reason: Reason::Moved });
+            }
+        }
     }
 
     /// The holder that `next` replaces may write on, unless a word says that it has stopped: its own release (as client-go does
@@ -150,8 +191,11 @@ impl Machine {
             return;
         }
         let next = next.filter(|it| it.record.uid() == was.uid());
-        if next.is_some_and(|it| (it.record.holder(), it.record.term()) == (was.holder(), was.term())) {
-            return; // it goes on
+        let goes_on = |it: &Stored| {
+            was.holder().is_some() && it.record.holder() == was.holder() && it.record.term() == was.term()
+        };
+        if next.is_some_and(|it| goes_on(it) || it.says_the_same(&last.stored)) {
+            return;
         }
         // A lease that was emptied by hand may still show whose it was. If not, no release tells of that holder.
         let shown = was.holder().or_else(|| last.stored.claim().map(|it| it.name.as_str()));

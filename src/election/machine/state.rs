@@ -12,18 +12,22 @@ use std::time::Duration;
 /// What the rest of the process wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
+    /// Acquire the lease, and keep it.
     #[default]
     Contend,
-    /// Hold what is held, and acquire nothing: the work of the last term is still ending (rule S11).
-    Hold,
+    /// Acquire nothing. A term that has begun goes on, and is given away as always.
+    StandAside,
     /// Close the gate, let admitted writes finish, release, and acquire nothing more (rule S4).
     Stop,
 }
 
-/// The writes that the gate has admitted.
+/// What this process still does in its term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Writes {
-    pub under_way: bool,
+pub struct Busy {
+    /// The work of a term has not ended. It keeps the lease, and no other term may begin (rule S11).
+    pub works: bool,
+    /// Admitted writes are under way.
+    pub writes: bool,
     /// When the last write that ended without an answer can land no more (rule S4).
     pub settle_at: Moment,
 }
@@ -69,15 +73,19 @@ pub struct Call {
 pub struct Machine {
     // What does not change.
     pub(super) me: Identity,
+    /// The uid of the pod in which this process runs.
+    pub(super) pod: Option<String>,
     /// The number that this process drew when it began.
     pub(super) process: u64,
     pub(super) priority: Option<Priority>,
     pub(super) timing: LeaseTiming,
     // What the rest of the process says.
     pub(super) order: Order,
-    pub(super) writes: Writes,
+    pub(super) busy: Busy,
     // What is known of the lease.
     pub(super) lease: Lease,
+    /// The lease was held by an earlier container of this process's pod when this process began.
+    pub(super) predecessor: Option<Predecessor>,
     pub(super) formers: Formers,
     /// The latest time that this candidate has seen in the lease. It writes a later one each time.
     pub(super) stamp: Timestamp,
@@ -99,8 +107,8 @@ pub struct Machine {
     pub(super) led: Option<Term>,
     /// How it ended.
     pub(super) lost: Loss,
-    /// The term that this candidate gives to others, also if its claim was carried out and has begun none here.
-    pub(super) gives_back: Option<Term>,
+    /// The term that this candidate gives back, also if its claim was carried out and has begun none here.
+    pub(super) closing: Option<Closing>,
     pub(super) flight: Option<Flight>,
     /// An acquisition without an answer: the version that it swaps (empty if it creates the lease), and until when it may land.
     pub(super) may_land: Option<(String, Moment)>,
@@ -109,7 +117,12 @@ pub struct Machine {
     // When it may do it.
     /// When the last acquisition was sent that was carried out.
     pub(super) acquired: Moment,
-    pub(super) not_before: Moment,
+    /// It takes no lease before. News of others end this rest.
+    pub(super) rest_until: Moment,
+    /// It calls nothing before, since calls have failed. News of others end this pause.
+    pub(super) pause_until: Moment,
+    /// It calls nothing before, since the API server has asked it to wait. No news end this.
+    pub(super) asked_until: Moment,
     pub(super) failures: u32,
     /// How long the next read and the next write may take, if there is the time: longer if answers come late.
     pub(super) patience: Patience,
@@ -153,10 +166,36 @@ pub(super) struct Seen {
     pub(super) since: Moment,
     /// The longest duration that this holder has recorded in this term. An edit that shortens it ends nothing early.
     pub(super) longest: Duration,
-    /// No other process has to be waited for: this one wrote it, or a person emptied this process's own, or an earlier process
-    /// with this identity wrote it. A sound claim under this name at the first look is of such a one, which has ended. If one
-    /// appears later, a second process lives, and is waited for. So is a name without a sound claim.
+    /// No other process has to be waited for: this one wrote it, or its predecessor did, or a person emptied it.
     pub(super) own: bool,
+    /// It was written while this process was looking on, so its writer has lived meanwhile.
+    pub(super) is_news: bool,
+}
+
+/// An earlier container of this process's pod. The kubelet has ended it before this one began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Predecessor {
+    /// Its number.
+    pub(super) process: u64,
+    /// When this process first saw its claim. Its writes have ended by then, without an answer.
+    pub(super) seen: Moment,
+}
+
+/// A term that is given back. The reason belongs to the term: it says how its candidate rests after the release.
+#[derive(Clone, Debug)]
+pub(super) struct Closing {
+    pub(super) term: Term,
+    pub(super) reason: Reason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// A candidate that precedes this one has asked.
+    Preceded,
+    /// The lease is moved: a person has asked, or this process gives way.
+    Moved,
+    /// The process stops or stands down, and says itself when it contends again.
+    Stopped,
 }
 
 /// A term of this process.
@@ -183,16 +222,25 @@ pub(super) struct Flight {
 // === impl Machine ===
 
 impl Machine {
-    /// Makes a candidate. `process` is drawn by chance: no two processes may have the same.
-    pub fn new(identity: Identity, process: u64, priority: Option<Priority>, timing: LeaseTiming) -> Self {
+    /// Makes a candidate. `pod` is the uid of its pod, if it is known. `process` is drawn by chance: no two processes may have
+    /// the same.
+    pub fn new(
+        identity: Identity,
+        pod: Option<String>,
+        process: u64,
+        priority: Option<Priority>,
+        timing: LeaseTiming,
+    ) -> Self {
         Self {
             me: identity,
+            pod,
             process,
             priority,
             timing,
             order: Order::Contend,
-            writes: Writes::default(),
+            busy: Busy::default(),
             lease: Lease::Unknown,
+            predecessor: None,
             formers: Formers::default(),
             stamp: Timestamp::MIN,
             newest: 0,
@@ -204,12 +252,14 @@ impl Machine {
             claimed: Moment::default(),
             led: None,
             lost: Loss::Abandoned,
-            gives_back: None,
+            closing: None,
             flight: None,
             may_land: None,
             wrote_over: String::new(),
             acquired: Moment::default(),
-            not_before: Moment::default(),
+            rest_until: Moment::default(),
+            pause_until: Moment::default(),
+            asked_until: Moment::default(),
             failures: 0,
             patience: Patience { read: timing.call_timeout(), write: timing.call_timeout() },
             ask_from: Moment::default(),
@@ -238,12 +288,13 @@ impl Machine {
         if let Lease::Present(seen) = &self.lease { Some(seen) } else { None }
     }
 
-    /// Whether this process has written it last, a claim or a release.
+    /// Whether this process has written it last, a claim or a release, or its predecessor.
     pub(super) fn has_written(&self, stored: &Stored) -> bool {
-        stored.claim().is_some_and(|it| it.process == self.process)
+        let predecessor = self.predecessor.map(|it| it.process);
+        stored.claim().is_some_and(|it| it.process == self.process || Some(it.process) == predecessor)
     }
 
-    /// Whether the lease holds a claim of this process.
+    /// Whether the lease holds a claim of this process, or of its predecessor.
     pub(super) fn is_mine(&self, stored: &Stored) -> bool {
         stored.record.holder() == Some(self.me.as_str()) && self.has_written(stored)
     }

@@ -11,6 +11,12 @@ use std::{collections::BTreeMap, time::Duration};
 /// A release writes this duration or less, as client-go's does. A lease that a person empties keeps its duration.
 const RELEASED: Duration = Duration::from_secs(1);
 
+/// The uid of the pod of the process that has written this lease last, if that process is of this crate and knows it.
+pub(in crate::election) fn pod_of_writer(record: &LeaseRecord) -> Option<String> {
+    let stored = Stored::new(record.clone());
+    stored.claim().map(|claim| claim.pod.clone()).filter(|pod| !pod.is_empty())
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
     pub(super) record: LeaseRecord,
@@ -56,9 +62,18 @@ impl Stored {
         self.claim().map(|_| &self.waits_for)
     }
 
-    /// The question, if the holder is of this crate and so can be asked.
+    /// The question, if the holder is of this crate and so can be asked. One that names the holder itself, or the candidate
+    /// that has released the lease, has had its answer.
     pub(super) fn question(&self) -> Option<&Question> {
-        self.claim().and(self.question.as_ref())
+        let claim = self.claim()?;
+        self.question.as_ref().filter(|question| question.who.as_str() != claim.name)
+    }
+
+    /// How long the process that wrote this has held the lease. It has written both times, so no two clocks are compared.
+    pub(super) fn held(&self) -> Duration {
+        let acquired = self.record.acquire_time().and_then(|time| time.parse::<Timestamp>().ok());
+        let held = acquired.map(|acquired| self.renewed.duration_since(acquired));
+        held.and_then(|held| held.try_into().ok()).unwrap_or_default()
     }
 
     /// Whether the last holder has released the lease, as this crate and client-go do: no holder, and a second at most.

@@ -1,6 +1,6 @@
 //! What the rest of the process may know, and what is wrong, in words for a person.
 
-use super::state::{Machine, Order, Staleness};
+use super::state::{Machine, Order, Seen, Staleness};
 use crate::{leadership::Moment, lease::LeaseRecord};
 
 impl Machine {
@@ -46,15 +46,47 @@ impl Machine {
             return Some(("altered", details));
         }
         let seen = self.seen()?;
-        // Another elector may have had this name before, and a person may have written it.
-        let claims = seen.stored.claim().is_some_and(|it| it.process != self.process);
-        if claims && seen.stored.record.holder() == Some(self.me.as_str()) && !seen.own {
+        if self.is_namesake(seen) && seen.is_news {
             return Some((
                 "identity",
-                "another process uses this identity; give each process its own, for example the name of its pod".into(),
+                "another process uses this identity; give each process its own, for example the name of its pod, and of \
+                 its container if more than one of a pod contend"
+                    .into(),
             ));
         }
         seen.stored.record.oddity().map(|oddity| (oddity, oddity.to_owned()))
+    }
+
+    /// Whether another process of this crate holds the lease under this candidate's name. Another elector may have had the name
+    /// before, and a person may have written it.
+    fn is_namesake(&self, seen: &Seen) -> bool {
+        let claims = seen.stored.claim().is_some_and(|it| it.process != self.process);
+        claims && seen.stored.record.holder() == Some(self.me.as_str()) && !seen.own
+    }
+
+    /// What becomes of a lease that an earlier process of this name held when this one began, in words.
+    pub fn earlier_process(&self) -> Option<&'static str> {
+        let seen = self.seen().filter(|seen| !seen.is_news)?;
+        let closes = self.closing.is_some();
+        match self.predecessor {
+            Some(_) if seen.own && closes => Some(
+                "an earlier container of this pod has held the lease for less than a lease duration; it is released for \
+                 others once that process's writes have ended",
+            ),
+            Some(_) if seen.own => {
+                Some("an earlier container of this pod has held the lease; it is taken back at once")
+            }
+            _ if self.is_namesake(seen) => Some(
+                "the lease is held under this candidate's name, by a process that may still run; this candidate waits for \
+                 the lease's end",
+            ),
+            _ => None,
+        }
+    }
+
+    /// When this process first saw the claim of an earlier container of its pod, whose writes have ended without an answer.
+    pub fn predecessor_seen(&self) -> Option<Moment> {
+        self.predecessor.map(|it| it.seen)
     }
 
     /// Whom this candidate waits for behind its shut gate, and until when.
@@ -76,13 +108,19 @@ impl Machine {
         })
     }
 
-    /// For whom a free lease is kept, in words.
-    pub fn unanswered_question(&self) -> Option<String> {
-        let stored = &self.seen()?.stored;
-        let who = stored.question().filter(|it| it.who != self.me)?.who.as_str();
-        stored.record.holder().is_none().then(|| {
-            let time = self.timing.retry_period().mul_f64(1.25);
-            format!("{who:?}; if there is no such candidate, another one takes the lease in {time:?}")
-        })
+    /// From when a free lease is kept for longer than a candidate needs that watches it. None if it is not kept for another
+    /// one.
+    pub(super) fn question_is_late_from(&self) -> Option<Moment> {
+        let seen = self.seen().filter(|seen| seen.stored.record.holder().is_none())?;
+        let question = seen.stored.question().filter(|it| it.who != self.me);
+        question.map(|_| seen.since.saturating_add(self.timing.pause()))
+    }
+
+    /// For whom a free lease is kept for too long, in words.
+    pub fn unanswered_question(&self, now: Moment) -> Option<String> {
+        self.question_is_late_from().filter(|from| *from <= now)?;
+        let who = self.seen()?.stored.question()?.who.as_str();
+        let time = self.timing.retry_period().mul_f64(1.25);
+        Some(format!("{who:?}; if there is no such candidate, another one takes the lease in {time:?}"))
     }
 }

@@ -18,9 +18,12 @@ impl Machine {
         let record = self.seen().map(|seen| &seen.stored.record);
         match what {
             LeaseCall::Acquire => Some(self.acquisition(record, wall, now)),
-            LeaseCall::Renew => Some(self.claim(record, &self.formers.rests(now), wall)),
+            LeaseCall::Renew => Some(self.claim(self.process, record, &self.formers.rests(now), wall)),
             LeaseCall::Release => {
-                let mut update = self.claim(record, &self.formers.rests(now), wall);
+                // It is the word of the process that is released: this one, or its predecessor.
+                let stored = self.seen().and_then(|seen| seen.stored.claim());
+                let process = stored.map_or(self.process, |claim| claim.process);
+                let mut update = self.claim(process, record, &self.formers.rests(now), wall);
                 (update.holder, update.duration_seconds) = (String::new(), 1);
                 update.acquire_time.clone_from(&update.renew_time);
                 if self.priority.is_some() {
@@ -34,13 +37,14 @@ impl Machine {
     }
 
     /// The claim of the term that the lease shows.
-    fn claim(&self, over: Option<&LeaseRecord>, rests: &Rests, wall: Timestamp) -> LeaseUpdate {
+    fn claim(&self, process: u64, over: Option<&LeaseRecord>, rests: &Rests, wall: Timestamp) -> LeaseUpdate {
         let renewed = later_than(self.stamp, wall);
         let claim = Claim {
-            process: self.process,
+            process,
             time: renewed,
             uid: over.map_or("", LeaseRecord::uid).to_owned(),
             lasts: self.timing.lease_duration(),
+            pod: self.pod.clone().unwrap_or_default(),
             name: self.me.to_string(),
         };
         let mut annotations =
@@ -64,13 +68,13 @@ impl Machine {
     /// The claim that begins a term. Its duration is at least as long as its gate waits.
     fn acquisition(&self, over: Option<&LeaseRecord>, wall: Timestamp, now: Moment) -> LeaseUpdate {
         let mut rests = self.formers.rests(now);
-        // Whom the claim itself overtakes.
+        // The holder that this claim replaces. It goes into the list, because it may still write.
         if let Some(seen) = self.seen().filter(|seen| !seen.own && now < seen.until())
             && let Some(holder) = seen.stored.record.holder()
         {
             rests.insert(holder.to_owned(), seen.longest.min(LONGEST_SANE));
         }
-        let mut update = self.claim(over, &rests, wall);
+        let mut update = self.claim(self.process, over, &rests, wall);
         update.acquire_time.clone_from(&update.renew_time);
         update.transitions = over.map_or(0, |it| following(it.transitions()));
         update.annotations.insert(ASKED, None);

@@ -1,7 +1,9 @@
 //! What to do next: what the gate has to be, and which call is due.
 
 use super::{
-    state::{ActiveTerm, Call, Flight, Gate, Lease, Machine, Next, Order, Seen, Staleness, Writes},
+    state::{
+        ActiveTerm, Busy, Call, Closing, Flight, Gate, Lease, Machine, Next, Order, Reason, Seen, Staleness,
+    },
     stored::Stored,
 };
 use crate::{
@@ -28,16 +30,16 @@ impl Machine {
     pub fn order(&mut self, order: Order) {
         if order == Order::Stop && self.order != Order::Stop {
             // Failures before the order do not count.
-            (self.failures, self.not_before) = (0, Moment::default());
+            (self.failures, self.pause_until, self.asked_until) = (0, Moment::default(), Moment::default());
         }
         self.order = order;
-        self.look_at_the_question();
+        self.close_if_told();
     }
 
     /// Ends `term` in good order, for another candidate, also if its gate has not opened. Nothing if a later term has begun.
     pub fn give_way(&mut self, term: &Term) {
         if self.term.as_ref().is_none_or(|own| own.name.is_same(term)) {
-            self.gives_back = Some(term.clone());
+            self.close(term.clone(), Reason::Moved);
         }
     }
 
@@ -63,17 +65,17 @@ impl Machine {
         }
     }
 
-    /// What to do now. `writes` were counted after the gate was made what [`gate`](Self::gate) says. `wall` is shown in the
-    /// lease to people and to other electors.
-    pub fn poll(&mut self, writes: Writes, wall: Timestamp, now: Moment) -> Next {
-        self.writes = writes;
+    /// What to do now. `busy` was looked at after the gate was made what [`gate`](Self::gate) says, so that no work and no write
+    /// begins unseen. `wall` is shown in the lease to people and to other electors.
+    pub fn poll(&mut self, busy: Busy, wall: Timestamp, now: Moment) -> Next {
+        self.busy = busy;
         self.look_at_the_clock(now);
         if self.flight.is_some() {
             return Next::Wait(self.wakes_at(now));
         }
         match self.wants(now) {
-            Want::Call(what, due) if due.max(self.not_before) <= now => self.begin(what, wall, now),
-            Want::Call(_, due) => Next::Wait(due.max(self.not_before).min(self.wakes_at(now))),
+            Want::Call(what, due) if self.paced(due) <= now => self.begin(what, wall, now),
+            Want::Call(_, due) => Next::Wait(self.paced(due).min(self.wakes_at(now))),
             Want::Nothing => Next::Wait(self.wakes_at(now)),
             Want::Done(how) => {
                 // What could not be released is left alone from now on.
@@ -88,6 +90,11 @@ impl Machine {
     fn begin(&mut self, what: LeaseCall, wall: Timestamp, now: Moment) -> Next {
         let update = self.update(what, wall, now);
         let seen = self.seen().map(|seen| seen.stored.record.clone());
+        if what == LeaseCall::Acquire {
+            // What was meant for earlier terms ends here: after a restored backup, numbers of terms come again. What is said
+            // from here on may be meant for the term of this claim.
+            self.closing = None;
+        }
         if update.is_some() {
             seen.as_ref().map_or("", LeaseRecord::resource_version).clone_into(&mut self.wrote_over);
         }
@@ -124,17 +131,26 @@ impl Machine {
     }
 
     /// Closes the term if the process stops, or if another candidate has asked for the lease.
-    pub(super) fn look_at_the_question(&mut self) {
+    pub(super) fn close_if_told(&mut self) {
         let Some(term) = &self.term else { return };
-        if self.order == Order::Stop || self.seen().is_some_and(|seen| self.yields(&seen.stored)) {
-            self.gives_back = Some(term.name.clone());
+        let asked = self.seen().and_then(|seen| self.yields(&seen.stored));
+        let stops = (self.order == Order::Stop).then_some(Reason::Stopped);
+        if let Some(reason) = asked.or(stops) {
+            self.close(term.name.clone(), reason);
+        }
+    }
+
+    /// Ends this term in good order. The first reason counts.
+    fn close(&mut self, term: Term, reason: Reason) {
+        if self.closing.as_ref().is_none_or(|it| !it.term.is_same(&term)) {
+            self.closing = Some(Closing { term, reason });
         }
     }
 
     // --- the next call ---
 
     fn wants(&self, now: Moment) -> Want {
-        let gives_up = self.order == Order::Stop && self.failures >= MOST_FAILURES && !self.writes.under_way;
+        let gives_up = self.order == Order::Stop && self.failures >= MOST_FAILURES && !self.busy.writes;
         match (&self.term, &self.lease) {
             _ if gives_up => Want::Done(Err("the calls to the API server failed")),
             (Some(term), Lease::Present(_)) => self.wants_as_holder(term, now),
@@ -144,18 +160,20 @@ impl Machine {
 
     fn wants_as_holder(&self, term: &ActiveTerm, now: Moment) -> Want {
         let due = self.claimed.saturating_add(self.timing.retry_period().saturating_sub(term.early));
-        // The deadline depends on renewals alone (rule S9).
-        if self.staleness == Staleness::Stale || self.staleness != Staleness::Fresh && now < due {
+        let is_closing = self.is_closing(term);
+        // The deadline depends on renewals alone (rule S9). A release is a swap, so only a known conflict needs a read first.
+        let is_in_doubt = self.staleness == Staleness::Unsure && !is_closing && now < due;
+        if self.staleness == Staleness::Stale || is_in_doubt {
             return Want::Call(LeaseCall::Read, now);
         }
-        if !self.is_closing(term) {
+        if !is_closing {
             return Want::Call(LeaseCall::Renew, due);
         }
         // It is not renewed any more, so a write that hangs keeps the lease from others until the deadline at most.
         match self.gives_back(now) {
-            // Its work is still ending.
-            _ if self.order == Order::Hold => Want::Nothing,
-            Want::Done(_) if self.order == Order::Contend => Want::Nothing,
+            // The work of this term keeps its lease.
+            _ if self.busy.works => Want::Nothing,
+            Want::Done(_) if self.order != Order::Stop => Want::Nothing,
             want => want,
         }
     }
@@ -166,7 +184,7 @@ impl Machine {
         match self.releases_from(now) {
             Some(at) if at < self.ends() => Want::Call(LeaseCall::Release, at),
             Some(_) => Want::Done(Err("a write that ended without an answer may still take effect")),
-            None if self.writes.under_way => Want::Nothing,
+            None if self.busy.writes => Want::Nothing,
             None => Want::Done(Err("the former holder may still be writing")),
         }
     }
@@ -179,7 +197,7 @@ impl Machine {
 
     /// Whether the term ends in good order: its gate is closed for good, and it is not renewed.
     fn is_closing(&self, term: &ActiveTerm) -> bool {
-        self.gives_back.as_ref().is_some_and(|it| it.is_same(&term.name))
+        self.closing.as_ref().is_some_and(|it| it.term.is_same(&term.name))
     }
 
     /// Whether the lease shows this term.
@@ -191,44 +209,64 @@ impl Machine {
     /// From when the lease may be released. None while a write may begin or is under way: then it is rather left
     /// to expire.
     fn releases_from(&self, now: Moment) -> Option<Moment> {
-        let is_quiet = !self.writes.under_way && self.formers.may_write(now).is_none();
-        is_quiet.then(|| self.writes.settle_at.max(self.formers.earlier_process_until))
+        let is_quiet = !self.busy.writes && self.formers.may_write(now).is_none();
+        is_quiet.then_some(self.busy.settle_at)
     }
 
     fn wants_as_follower(&self, now: Moment) -> Want {
+        let stops = self.order == Order::Stop;
         let Some(free_from) = self.is_free_from(now) else {
-            return if self.order == Order::Stop {
-                Want::Done(Ok(()))
-            } else {
-                Want::Call(LeaseCall::Read, now)
-            };
+            return if stops { Want::Done(Ok(())) } else { Want::Call(LeaseCall::Read, now) };
         };
         let stored = self.seen().map(|seen| &seen.stored);
-        let mine = stored.is_some_and(|it| self.is_mine(it));
-        match self.order {
-            _ if self.staleness != Staleness::Fresh => Want::Call(LeaseCall::Read, now),
-            Order::Stop if mine => self.gives_back(now),
-            // A claim that came late, and has begun no term. One that was used is kept while its work ends.
-            Order::Hold if mine && !self.is_in(self.led.as_ref()) => self.gives_back(now).or(self.look()),
-            // A term that has ended without a release, or has not begun.
-            Order::Contend if mine && self.is_in(self.gives_back.as_ref()) => {
-                let turn = stored.map_or(Duration::ZERO, |it| self.turn(it));
+        let unwanted = stored.filter(|it| self.is_mine(it) && self.is_unwanted());
+        match (self.staleness, unwanted) {
+            (Staleness::Stale, _) | (Staleness::Unsure, None) => Want::Call(LeaseCall::Read, now),
+            (_, Some(_)) if stops => self.gives_back(now),
+            (_, Some(it)) => {
                 let release = if now < self.ends() { self.gives_back(now) } else { Want::Nothing };
-                release.or(self.wants_to_take(stored, self.ends().saturating_add(turn), now))
+                let ends = self.ends().saturating_add(self.turn(it));
+                release.or(if self.acquires() { self.wants_to_take(stored, ends, now) } else { self.look() })
             }
-            Order::Stop if self.may_land(stored, now) => {
+            _ if stops && self.may_land(stored, now) => {
                 let soon = self.timing.retry_period() / 8;
                 Want::Call(LeaseCall::Read, self.looked.saturating_add(soon))
             }
-            Order::Stop => Want::Done(Ok(())),
-            Order::Hold => self.look(),
-            Order::Contend => self.wants_to_take(stored, free_from, now),
+            _ if stops => Want::Done(self.is_left(stored)),
+            _ if self.acquires() => self.wants_to_take(stored, free_from, now),
+            _ => self.look(),
+        }
+    }
+
+    /// Whether a claim of this process that is in no term shall go: one that came late, one whose term is given back, or one of a
+    /// predecessor that has held the lease for too short a time. Work that still ends keeps it.
+    fn is_unwanted(&self) -> bool {
+        match self.order {
+            _ if self.busy.works => false,
+            Order::Stop | Order::StandAside => true,
+            Order::Contend => self.is_in(self.closing.as_ref().map(|it| &it.term)),
+        }
+    }
+
+    /// Whether this candidate may take the lease.
+    pub(super) fn acquires(&self) -> bool {
+        self.order == Order::Contend && !self.busy.works
+    }
+
+    /// How this candidate has left the lease, which is not its own.
+    fn is_left(&self, stored: Option<&Stored>) -> Result<(), &'static str> {
+        let own = stored.filter(|it| it.record.holder().is_none() && self.has_written(it));
+        match own {
+            Some(it) if !it.is_vacant() => Err(
+                "the lease has no holder, but it was stored in another form than a release, so the other candidates wait",
+            ),
+            _ => Ok(()),
         }
     }
 
     fn wants_to_take(&self, stored: Option<&Stored>, free_from: Moment, now: Moment) -> Want {
-        // What others undo is not done again at once.
-        let paced = self.acquired.saturating_add(self.timing.pause() / 4);
+        // If another client overwrites the claim at once, this candidate does not fight.
+        let paced = self.acquired.saturating_add(self.timing.pause() / 4).max(self.rest_until);
         let take = |at: Moment| Want::Call(LeaseCall::Acquire, at.max(paced));
         match (self.own_question(), stored.filter(|it| self.precedes(it))) {
             // **Earlier**: Istio's elector cannot be asked, and a preferred revision does not wait for it to crash. The
@@ -295,11 +333,16 @@ impl Machine {
         Want::Call(LeaseCall::Read, self.looked.saturating_add(period))
     }
 
+    /// When a call that is due may begin.
+    fn paced(&self, due: Moment) -> Moment {
+        due.max(self.pause_until).max(self.asked_until)
+    }
+
     /// When to look again if nothing happens.
     fn wakes_at(&self, now: Moment) -> Moment {
         let deadline = self.term.as_ref().map(|_| self.deadline());
         let period = now.saturating_add(self.timing.retry_period());
-        let times = [deadline, self.formers.may_write(now), Some(period)];
+        let times = [deadline, self.formers.may_write(now), self.question_is_late_from(), Some(period)];
         times.into_iter().flatten().filter(|at| now < *at).min().unwrap_or(period)
     }
 }

@@ -20,8 +20,8 @@ pub async fn replica(world: &Server, user: &str, uid: &str) -> Contender {
 }
 
 pub fn builder(world: &Server, user: &str, uid: &str) -> ElectionBuilder {
-    let early = EarlyTakeover::of_pod(world.client(user), user, uid).container("manager");
-    builder_for(world, user, "operator").timing(patient()).layer_lock(early)
+    let early = EarlyTakeover::of_pod(world.client(user), user).container("manager");
+    builder_for(world, user, "operator").timing(patient()).pod_uid(uid).layer_lock(early)
 }
 
 /// Requests of this user for pods.

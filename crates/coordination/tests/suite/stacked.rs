@@ -25,8 +25,8 @@ fn pod(name: &str) -> String {
     format!("/api/v1/namespaces/default/pods/{name}")
 }
 
-/// Early takeover, in a new pod whose container runs.
-fn early(server: &ApiServer, name: &str) -> EarlyTakeover {
+/// Early takeover, in a new pod whose container runs, and the uid of that pod.
+fn early(server: &ApiServer, name: &str) -> (String, EarlyTakeover) {
     let created = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "namespace": "default" },
         "spec": { "containers": [{ "name": "manager" }] },
@@ -34,7 +34,8 @@ fn early(server: &ApiServer, name: &str) -> EarlyTakeover {
     });
     let created = server.put("kubelet", &pod(name), created).expect("a valid pod");
     let client = Client::new(server.service().user(name), "default");
-    EarlyTakeover::of_pod(client, name, created["metadata"]["uid"].as_str().expect("a uid"))
+    let uid = created["metadata"]["uid"].as_str().expect("a uid").to_owned();
+    (uid, EarlyTakeover::of_pod(client, name))
 }
 
 /// The kubelet reports that the container has ended, two seconds after the last renewal of the lease.
@@ -48,7 +49,8 @@ fn report_end(server: &ApiServer, name: &str) {
 
 /// A coordinated candidate with early takeover under it.
 fn stacked(server: &ApiServer, identity: &str, builder: ElectionBuilder) -> Election {
-    let builder = builder.layer_lock(early(server, identity)).coordinated(coordination(server, identity));
+    let (uid, early) = early(server, identity);
+    let builder = builder.pod_uid(uid).layer_lock(early).coordinated(coordination(server, identity));
     build(server, identity, builder).expect("a valid election")
 }
 
@@ -88,7 +90,8 @@ async fn s6_named_candidate_waits_for_no_holder_that_has_ended() {
 async fn s6_early_takeover_over_the_coordinator_takes_no_lease_either() {
     let server = ApiServer::new();
     let a = leads(&server, "a", stacked(&server, "a", builder("a"))).await;
-    let over = builder("b").coordinated(coordination(&server, "b")).layer_lock(early(&server, "b"));
+    let (uid, early) = early(&server, "b");
+    let over = builder("b").pod_uid(uid).coordinated(coordination(&server, "b")).layer_lock(early);
     let b = build(&server, "b", over).unwrap().start();
     is_listed(&server, "b").await;
     until(SOON, "it watches the pod", || server.reads("b", "watch", "pods") > 0).await;

@@ -64,8 +64,9 @@ async fn lease_that_is_free_and_then_held_again_is_taken_once() {
     let server = ApiServer::new();
     let a = replica(&server, "a").start();
     within(FIRST, "a leads", a.candidate().elected()).await;
-    let wavers = Wavers(early(&server, "b", &create(&server, "b")));
-    let b = build(&server, "b", builder("b").layer_lock(wavers)).expect("a valid election").start();
+    let wavers = Wavers(early(&server, "b"));
+    let builder = builder("b").pod_uid(create(&server, "b"));
+    let b = build(&server, "b", builder.layer_lock(wavers)).expect("a valid election").start();
     watches(&server, "b").await;
     drop(a);
     report_end(&server, "a");

@@ -28,9 +28,9 @@ pub fn create(server: &ApiServer, name: &str) -> String {
 }
 
 /// The settings of a replica in the pod `name`, in its container `manager`.
-pub fn early(server: &ApiServer, name: &str, uid: &str) -> EarlyTakeover {
+pub fn early(server: &ApiServer, name: &str) -> EarlyTakeover {
     let client = Client::new(server.service().user(name), "default");
-    EarlyTakeover::of_pod(client, name, uid).container("manager")
+    EarlyTakeover::of_pod(client, name).container("manager")
 }
 
 /// A replica in a new pod of its name.
@@ -44,8 +44,8 @@ pub fn replica_with(
     settings: impl FnOnce(EarlyTakeover) -> EarlyTakeover,
     builder: ElectionBuilder,
 ) -> Election {
-    let early = settings(early(server, name, &create(server, name)));
-    build(server, name, builder.layer_lock(early)).expect("a valid election")
+    let (uid, early) = (create(server, name), settings(early(server, name)));
+    build(server, name, builder.pod_uid(uid).layer_lock(early)).expect("a valid election")
 }
 
 /// `a` leads, and `b` watches its pod.

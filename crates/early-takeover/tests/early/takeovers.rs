@@ -197,8 +197,8 @@ async fn follower_makes_one_watch_and_no_other_request() {
 async fn pod_is_found_by_the_annotation() {
     let server = ApiServer::new();
     let uid = create(&server, "pod-of-a");
-    let setting = early(&server, "pod-of-a", &uid);
-    let a = build(&server, "a", builder("a with a uid").layer_lock(setting)).unwrap().start();
+    let setting = early(&server, "pod-of-a");
+    let a = build(&server, "a", builder("a with a uid").pod_uid(uid).layer_lock(setting)).unwrap().start();
     within(FIRST, "a leads", a.candidate().elected()).await;
     let b = replica(&server, "b").start();
     watches(&server, "b").await;

@@ -121,8 +121,9 @@ async fn watch_that_the_server_never_ends_begins_again() {
         request
     };
     let client = Client::new(server.service().user("b").map_request(endless), "default");
-    let early = EarlyTakeover::of_pod(client, "b", create(&server, "b")).container("manager");
-    let _b = build(&server, "b", builder("b").layer_lock(early)).expect("a valid election").start();
+    let early = EarlyTakeover::of_pod(client, "b").container("manager");
+    let builder = builder("b").pod_uid(create(&server, "b"));
+    let _b = build(&server, "b", builder.layer_lock(early)).expect("a valid election").start();
     watches(&server, "b").await;
     pass(Duration::from_secs(320)).await;
     assert_eq!(server.reads("b", "watch", "pods"), 1);

@@ -5,7 +5,7 @@ use kube_leader_gate::{
     Identity, LeaseTiming,
     election::Priority,
     internal::{
-        ASKED, CLAIM, Gate, HOLDER_KEY, InsideOfRecord, Machine, Next, WAITS_FOR, WatchNews, Writes,
+        ASKED, Busy, CLAIM, Gate, HOLDER_KEY, InsideOfRecord, Machine, Next, WAITS_FOR, WatchNews,
         holder_key, is_key,
     },
     leadership::Moment,
@@ -16,9 +16,9 @@ use std::time::Duration;
 
 /// Lines: the claim, whom its holder waits for, who asks and with which key, the holder's key.
 pub(super) const SEEDS: &[&str] = &[
-    "0000000000000007 2026-01-02T03:04:05.000006Z u 15s holder\n\n\n\nstable",
-    "0000000000000007 2026-01-02T03:04:05.000006Z u 15s holder\n{\"other\": 9000, \"\": 1}\nthird\nhigh\nlow",
-    "ffffffffffffffff 2026-01-02T03:04:05.000006Z - 18446744073709551615s me\n{\"me\": 18446744073709551615}\nme\n\nhigh",
+    "0000000000000007 2026-01-02T03:04:05.000006Z u 15s - holder\n\n\n\nstable",
+    "0000000000000007 2026-01-02T03:04:05.000006Z u 15s p holder\n{\"other\": 9000, \"\": 1}\nthird\nhigh\nlow",
+    "ffffffffffffffff 2026-01-02T03:04:05.000006Z - 18446744073709551615s - me\n{\"me\": 18446744073709551615}\nme\n\nhigh",
     "1 then u 15 holder\n[1]\n \n\n\u{a0}",
 ];
 
@@ -46,6 +46,7 @@ pub(super) const WORDS: &[&str] = &[
     "me",
     "holder",
     "u",
+    "p",
     "\\u0000",
     "\u{a0}",
     "é",
@@ -81,7 +82,7 @@ pub(super) fn body(bytes: &[u8]) {
 fn candidate_that_sees(states: &[LeaseRecord]) {
     let priority = Priority::new("mid", |holder| holder == "low").ok();
     let identity = Identity::new("me").expect("a name");
-    let mut machine = Machine::new(identity, 1, priority, LeaseTiming::fast());
+    let mut machine = Machine::new(identity, Some("p".into()), 1, priority, LeaseTiming::fast());
     let begin = Moment::from_nanos(1_000_000_000_000);
     let mut now = begin;
     machine.watched(WatchNews::Up, now);
@@ -93,7 +94,7 @@ fn candidate_that_sees(states: &[LeaseRecord]) {
         }
         for _ in 0..32 {
             assert!(!matches!(machine.gate(now), Gate::Open { .. } | Gate::Closing { .. }));
-            now = match machine.poll(Writes::default(), Timestamp::UNIX_EPOCH, now) {
+            now = match machine.poll(Busy::default(), Timestamp::UNIX_EPOCH, now) {
                 Next::Call(call) => {
                     calls += 1;
                     if let Some(update) = &call.update {

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube_leader_gate::{
     Identity, LeaseTiming,
     election::Priority,
-    internal::{CLAIM, Call, Gate, InsideOfRecord, LeaseCall, Machine, Next, Order, WatchNews, Writes},
+    internal::{Busy, CLAIM, Call, Gate, InsideOfRecord, LeaseCall, Machine, Next, Order, WatchNews},
     leadership::{Loss, Moment, Term},
     lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseRecord},
 };
@@ -86,7 +86,10 @@ impl Rival {
         now: Moment,
     ) -> Self {
         let ranked = |key| Priority::ranked(key, ["high", "low", ""]).unwrap_or_else(|_| unreachable!());
-        let mut machine = Machine::new(Identity::new(name).unwrap(), process, priority.map(ranked), timing);
+        // A process that begins in its place is the next container of its pod.
+        let pod = Some(format!("pod-of-{name}"));
+        let identity = Identity::new(name).unwrap();
+        let mut machine = Machine::new(identity, pod, process, priority.map(ranked), timing);
         machine.watched(WatchNews::Up, now);
         Self {
             name: name.to_owned(),
@@ -185,11 +188,12 @@ impl Rival {
         }
     }
 
-    fn writes(&self, now: Moment) -> Writes {
-        let last = self.unanswered.max(if self.writing { now } else { ALWAYS });
+    fn busy(&self, now: Moment) -> Busy {
+        let earlier = self.machine.predecessor_seen().unwrap_or(ALWAYS);
+        let last = self.unanswered.max(earlier).max(if self.writing { now } else { ALWAYS });
         let settle_at =
             if last == ALWAYS { ALWAYS } else { last.saturating_add(self.timing.safety_margin()) };
-        Writes { under_way: self.writing, settle_at }
+        Busy { works: false, writes: self.writing, settle_at }
     }
 
     // --- what happens ---
@@ -232,7 +236,7 @@ impl Rival {
             self.apply_gate(now);
             let since = SignedDuration::from_nanos(now.as_nanos().cast_signed());
             let wall = self.standing_clock.unwrap_or_else(|| Timestamp::UNIX_EPOCH + since);
-            let next = self.machine.poll(self.writes(now), wall, now);
+            let next = self.machine.poll(self.busy(now), wall, now);
             self.apply_gate(now);
             match next {
                 Next::Call(call) => self.begin(call, now),
@@ -253,11 +257,11 @@ impl Rival {
 
     fn begin(&mut self, call: Call, now: Moment) {
         self.must(self.flight.is_none(), "S5: two calls at once");
-        let writes = self.writes(now);
+        let busy = self.busy(now);
         match call.what {
             LeaseCall::Acquire => self.must(self.order == Order::Contend, "acquired under an order"),
             LeaseCall::Release => {
-                let ended = !writes.under_way && now >= writes.settle_at;
+                let ended = !busy.writes && now >= busy.settle_at;
                 self.must(ended, "S4: released before the writes had ended");
                 self.must(
                     call.seen.as_ref().is_some_and(|it| self.holds(it)),
@@ -271,10 +275,12 @@ impl Rival {
         self.flight = Some(Flight { call, sent: now, outcome: None });
     }
 
-    /// Whether the lease holds a claim of this process.
+    /// Whether the lease holds a claim of this process, or of one before it in its seat, which has ended.
     pub(super) fn holds(&self, lease: &LeaseRecord) -> bool {
         let claim = lease.annotation(CLAIM).and_then(|claim| claim.as_str()).unwrap_or_default();
-        lease.holder() == Some(&*self.name) && claim.starts_with(&format!("{:016x} ", self.process))
+        let process = claim.split(' ').next().and_then(|it| u64::from_str_radix(it, 16).ok());
+        let is_of_this_seat = |process: u64| process % NEXT_LIFE == self.process % NEXT_LIFE;
+        lease.holder() == Some(&*self.name) && process.is_some_and(is_of_this_seat)
     }
 
     fn must(&mut self, holds: bool, rule: &'static str) {

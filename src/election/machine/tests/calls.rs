@@ -54,6 +54,46 @@ fn retry_after_is_heeded_within_bounds() {
     assert!(leader.is_open(), "a term is not given up for it");
 }
 
+/// What a person edits in a free lease says nothing of the API server. What another candidate writes does, but what the API
+/// server has asked for is heeded all the same.
+#[test]
+fn news_of_others_alone_end_a_pause() {
+    let busy = |after| Err(ErrLock::refusal(StatusCode::TOO_MANY_REQUESTS, after, "too many requests"));
+    let failing = |after: Option<Duration>| {
+        let mut stage = Stage::new();
+        stage.client_go("other", 3);
+        stage.pass(10);
+        stage.client_go("", 3);
+        stage.answers.extend((0..9).map(|_| busy(after)));
+        stage.pass(1_500);
+        stage.calls.clear();
+        stage.answers.clear();
+        stage
+    };
+    let label = |stage: &mut Stage| stage.edit(|it| it["metadata"]["labels"]["a"] = json!("b"));
+    let touch =
+        |stage: &mut Stage| stage.edit(|it| it["spec"]["renewTime"] = json!("2030-01-01T00:00:00.000000Z"));
+    let others = |stage: &mut Stage| {
+        stage.client_go("second", 4);
+        stage.client_go("", 4);
+    };
+    let second = Some(Duration::from_secs(2));
+    for (after, news, tries) in [
+        (None, &label as &dyn Fn(&mut Stage), false),
+        (None, &touch, false),
+        (None, &others, true),
+        (second, &others, false),
+        (second, &label, false),
+    ] {
+        let mut stage = failing(after);
+        news(&mut stage);
+        stage.pass(1);
+        assert_eq!(!stage.calls.is_empty(), tries, "{after:?}");
+        stage.pass(seconds(3));
+        assert!(stage.calls.contains(&Acquire), "{after:?}");
+    }
+}
+
 /// A watch that begins anew asks for a read. A holder that may not read renews all the same.
 #[test]
 fn s9_a_holder_that_may_not_read_keeps_its_term() {
@@ -116,7 +156,7 @@ fn no_answer_makes_a_storm() {
         ErrLockKind::Garbage,
         ErrLockKind::Withheld,
     ] {
-        for order in [Order::Contend, Order::Hold] {
+        for order in [Order::Contend, Order::StandAside] {
             let mut stage = Stage::new();
             stage.order(order);
             stage.fails(10_000, kind);

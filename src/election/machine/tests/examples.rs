@@ -4,7 +4,7 @@ use crate::{
     election::{
         hooks::LeaseCall,
         lease_watch::WatchNews,
-        machine::{ASKED, CLAIM, Call, Gate, Machine, Next, Order, WAITS_FOR, Writes},
+        machine::{ASKED, Busy, CLAIM, Call, Gate, Machine, Next, Order, WAITS_FOR},
         priority::Priority,
     },
     leadership::Moment,
@@ -22,11 +22,13 @@ pub(super) struct Stage {
     pub(super) lease: Option<Value>,
     pub(super) version: u64,
     pub(super) now: Moment,
-    pub(super) writes: Writes,
+    pub(super) busy: Busy,
     /// What it has called since the last look.
     pub(super) calls: Vec<LeaseCall>,
     /// The answers to the next calls, in place of the server's.
     pub(super) answers: VecDeque<Answer>,
+    /// In which pod those run that write claims, and how many seconds they have held the lease.
+    pub(super) others: (&'static str, i64),
     /// Whether a write without an answer is carried out.
     pub(super) lands: bool,
     pub(super) done: Option<Result<(), &'static str>>,
@@ -51,14 +53,26 @@ impl Stage {
     }
 
     fn with(process: u64, priority: Option<Priority>, timing: LeaseTiming) -> Self {
-        let mut machine = Machine::new(Identity::new("me").unwrap(), process, priority, timing);
+        let mut machine =
+            Machine::new(Identity::new("me").unwrap(), Some("here".into()), process, priority, timing);
         let now = Moment::from_nanos(1_000_000_000_000);
         machine.watched(WatchNews::Up, now);
         // As it is made together with the Role.
         let lease = Some(json!({ "metadata": { "uid": "u", "resourceVersion": "100" }, "spec": {} }));
-        let (writes, done) = (Writes::default(), None);
+        let (busy, done) = (Busy::default(), None);
         let (calls, answers) = (vec![], VecDeque::new());
-        Self { machine, lease, version: 100, now, writes, calls, answers, lands: false, done }
+        Self {
+            machine,
+            lease,
+            version: 100,
+            now,
+            busy,
+            calls,
+            answers,
+            others: ("elsewhere", 0),
+            lands: false,
+            done,
+        }
     }
 
     /// One that leads.
@@ -82,7 +96,7 @@ impl Stage {
         let end = self.now.saturating_add(Duration::from_millis(millis));
         for _ in 0..200_000 {
             let wall = self.wall();
-            match self.machine.poll(self.writes, wall, self.now) {
+            match self.machine.poll(self.busy(), wall, self.now) {
                 Next::Call(call) => {
                     self.calls.push(call.what);
                     let answer = answer(self, &call);
@@ -110,10 +124,16 @@ impl Stage {
         Timestamp::from_second(1_700_000_000).unwrap() + since
     }
 
+    /// What the process still does. What its predecessor has sent may land for the safety margin.
+    fn busy(&self) -> Busy {
+        let settles = self.machine.predecessor_seen().map(|seen| seen.saturating_add(Duration::from_secs(5)));
+        Busy { settle_at: self.busy.settle_at.max(settles.unwrap_or_default()), ..self.busy }
+    }
+
     /// The call that it makes now, without an answer.
     pub(super) fn call(&mut self) -> Call {
         let wall = self.wall();
-        match self.machine.poll(self.writes, wall, self.now) {
+        match self.machine.poll(self.busy(), wall, self.now) {
             Next::Call(call) => call,
             other => panic!("{other:?}"),
         }
@@ -201,16 +221,17 @@ impl Stage {
 
     /// Another candidate of this crate writes a claim. `waits_for` is the list in it.
     pub(super) fn claim(&mut self, holder: &str, process: u64, transitions: u64, waits_for: Option<&Value>) {
-        let time = time(self.wall());
+        let (pod, held) = self.others;
+        let [acquired, time] = [held, 0].map(|ago| time(self.wall() - SignedDuration::from_secs(ago)));
         let mut object = self.lease.clone().unwrap_or_else(|| json!({ "metadata": {} }));
         let uid = object["metadata"]["uid"].as_str().unwrap_or("-").to_owned();
         object["spec"] = json!({
             "holderIdentity": holder, "leaseDurationSeconds": if holder.is_empty() { 1 } else { 15 },
-            "acquireTime": time, "renewTime": time, "leaseTransitions": transitions,
+            "acquireTime": acquired, "renewTime": time, "leaseTransitions": transitions,
         });
         let annotations = &mut object["metadata"]["annotations"];
         annotations[CLAIM] = json!(format!(
-            "{process:016x} {time} {uid} 15s {}",
+            "{process:016x} {time} {uid} 15s {pod} {}",
             if holder.is_empty() { "other" } else { holder }
         ));
         if !holder.is_empty() {

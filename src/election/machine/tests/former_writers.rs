@@ -6,7 +6,7 @@ use crate::{
     lease::LeaseEvent,
 };
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 #[test]
 fn s6_a_silent_holder_is_succeeded_at_the_instant_of_its_expiry() {
@@ -153,13 +153,50 @@ fn s6_the_claim_of_this_crate_vouches_for_the_holder_before_it() {
 #[test]
 fn s6_whom_a_holder_waits_for_is_waited_for_here_too() {
     let mut stage = Stage::new();
-    stage.claim("second", 8, 4, Some(&json!({ "first": 20_000, "me": 30_000 })));
+    stage.claim("second", 8, 4, Some(&json!({ "first": 20_000 })));
     stage.pass(seconds(1));
     stage.claim("", 8, 4, Some(&json!({ "first": 19_000 })));
     stage.pass(seconds(18));
     assert!(stage.holder() == "me" && !stage.is_open());
     stage.pass(seconds(2));
     assert!(stage.is_open());
+}
+
+/// A list names this candidate. If it has led, it knows itself how its terms have ended. If not, a pod of this name before it
+/// has led, which may live on.
+#[test]
+fn s6_listed_writer_of_this_name_is_waited_for_before_the_first_term() {
+    for (mut stage, opens) in [(Stage::leading(), true), (Stage::new(), false)] {
+        stage.claim("second", 8, 4, Some(&json!({ "me": 30_000 })));
+        stage.claim("", 8, 4, Some(&json!({ "me": 30_000 })));
+        stage.pass(seconds(2));
+        assert!(stage.holder() == "me" && stage.is_open() == opens, "{opens}");
+        stage.pass(seconds(29));
+        assert!(stage.is_open(), "{opens}");
+    }
+}
+
+/// A former writer is named twice, and the second time with less.
+#[test]
+fn s6_shorter_time_of_a_former_writer_shortens_nothing() {
+    let mut stage = Stage::new();
+    stage.claim("second", 8, 4, Some(&json!({ "first": 20_000 })));
+    stage.claim("third", 9, 5, Some(&json!({ "first": 1_000 })));
+    stage.claim("", 9, 5, Some(&json!({})));
+    stage.pass(seconds(19));
+    assert!(stage.holder() == "me" && !stage.is_open());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
+/// Another elector reads no list, so the lease lasts as long as the gate waits, in whole seconds.
+#[test]
+fn s6_claim_lasts_as_long_as_its_gate_waits() {
+    let mut stage = Stage::new();
+    stage.claim("second", 8, 4, Some(&json!({ "first": 20_300 })));
+    stage.claim("", 8, 4, Some(&json!({ "first": 20_300 })));
+    stage.pass(10);
+    assert_eq!(stage.record().unwrap().duration(), Some(Duration::from_secs(21)));
 }
 
 /// A list that makes no sense vouches for no holder.

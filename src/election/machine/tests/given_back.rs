@@ -3,21 +3,29 @@
 use super::examples::{Stage, error, seconds};
 use crate::{
     election::{
-        hooks::LeaseCall::{Ask, Release},
-        machine::{Gate, Order},
+        hooks::LeaseCall::{Acquire, Ask, Read, Release},
+        lease_watch::WatchNews,
+        machine::{ASKED, Gate, Order},
+        priority::HOLDER_KEY,
     },
-    leadership::Term,
-    lease::ErrLockKind,
+    leadership::{Loss, Term},
+    lease::{ErrLockKind, LeaseTiming},
 };
+use serde_json::json;
 use std::time::Duration;
+
+/// The term of a candidate that leads is given away.
+fn give_way(stage: &mut Stage) {
+    let Gate::Open { term, .. } = stage.gate() else { panic!("it leads") };
+    stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions()));
+}
 
 /// A policy refuses each release (an empty holder, or a duration below 5 s). The only replica gives way once. S4: a lease that
 /// cannot be released is left to expire. Then each candidate may take it.
 #[test]
 fn refused_release_ends_with_the_lease() {
     let mut stage = Stage::leading();
-    let Gate::Open { term, .. } = stage.gate() else { panic!() };
-    stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions()));
+    give_way(&mut stage);
     stage.play(seconds(120), |stage, call| match call.what {
         Release => Err(error(ErrLockKind::Refused)),
         _ => stage.carry_out(call),
@@ -30,7 +38,7 @@ fn refused_release_ends_with_the_lease() {
 fn late_order_to_end_an_earlier_term_reopens_nothing() {
     let mut stage = Stage::leading();
     let Gate::Open { term, .. } = stage.gate() else { panic!() };
-    stage.writes.under_way = true;
+    stage.busy.writes = true;
     stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions()));
     assert!(matches!(stage.gate(), Gate::Closing { .. }));
     stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions() - 1));
@@ -75,8 +83,7 @@ fn stop_ends_without_calls_although_the_watch_works() {
 #[test]
 fn candidate_that_gives_way_rests_although_the_answer_is_lost() {
     let mut stage = Stage::leading();
-    let Gate::Open { term, .. } = stage.gate() else { panic!() };
-    stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions()));
+    give_way(&mut stage);
     let mut once = true;
     stage.play(1_900, |stage, call| {
         let answer = stage.carry_out(call);
@@ -86,4 +93,118 @@ fn candidate_that_gives_way_rests_although_the_answer_is_lost() {
         answer
     });
     assert!(!stage.is_open(), "{:?}", stage.calls);
+}
+
+/// The work of a term takes 3 s to end, however the term is given away.
+#[test]
+fn s11_work_keeps_the_lease_until_it_has_ended() {
+    for told in 0..3 {
+        let mut stage = Stage::preferred("2", |key| key != "3");
+        stage.pass(100);
+        stage.busy.works = true;
+        match told {
+            0 => give_way(&mut stage),
+            1 => stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n3")),
+            _ => stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other")),
+        }
+        stage.pass(seconds(3));
+        assert!(!stage.calls.contains(&Release) && stage.holder() == "me", "{told}");
+        stage.busy.works = false;
+        stage.pass(10);
+        assert!(stage.calls.contains(&Release) && stage.holder().is_empty(), "{told}");
+    }
+}
+
+/// After leading-only work has ended, the process stands down, and contends again at once.
+#[test]
+fn reason_of_the_term_says_how_its_candidate_rests() {
+    for (question, rests, asks) in
+        [(None, true, false), (Some("other"), true, false), (Some("other\n3"), true, true)]
+    {
+        let mut stage = Stage::preferred("2", |key| key != "3");
+        stage.pass(100);
+        stage.busy.works = true;
+        match question {
+            None => give_way(&mut stage),
+            Some(text) => stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!(text)),
+        }
+        stage.busy.works = false;
+        stage.order(Order::Stop);
+        stage.pass(10);
+        assert!(stage.done == Some(Ok(())) && stage.holder().is_empty());
+        stage.order(Order::Contend);
+        stage.edit(|it| drop(it["metadata"]["annotations"].as_object_mut().unwrap().remove(ASKED)));
+        stage.calls.clear();
+        stage.pass(1_900);
+        assert_eq!(!stage.calls.contains(&Acquire), rests, "{question:?}");
+        stage.claim("other", 7, 3, None);
+        stage.edit(|it| it["metadata"]["annotations"][HOLDER_KEY] = json!("1"));
+        stage.pass(seconds(2));
+        assert_eq!(stage.calls.contains(&Ask), asks, "{question:?}");
+        stage.claim("other", 7, 3, None);
+        stage.pass(seconds(13));
+        assert!(stage.calls.contains(&Ask), "{question:?}: a lease duration later");
+    }
+}
+
+/// A lock layer gives way during the call of a claim: after the server has carried the claim out, and before the answer.
+#[test]
+fn order_during_a_claim_is_meant_for_its_term() {
+    let mut stage = Stage::new();
+    let _ = stage.call();
+    let _ = stage.machine.answered(Ok(stage.record()), stage.now);
+    stage.now = stage.now.saturating_add(Duration::from_millis(5));
+    let call = stage.call();
+    let answer = stage.carry_out(&call);
+    stage.machine.give_way(&stage.record().unwrap().term());
+    stage.machine.answered(answer, stage.now).unwrap();
+    assert!(matches!(stage.gate(), Gate::Closing { .. }), "{:?}", stage.gate());
+    stage.pass(10);
+    assert!(stage.holder().is_empty());
+}
+
+/// A watch has begun anew, and reads fail. A release is a swap, so it needs no read.
+#[test]
+fn s4_stop_in_doubt_releases_without_a_read() {
+    for timing in [LeaseTiming::default(), LeaseTiming::fast()] {
+        let mut stage = Stage::timed(timing);
+        stage.pass(100);
+        stage.machine.watched(WatchNews::Up, stage.now);
+        stage.order(Order::Stop);
+        stage.play(seconds(10), |stage, call| match call.what {
+            Read => Err(error(ErrLockKind::Forbidden)),
+            _ => stage.carry_out(call),
+        });
+        assert!(stage.done == Some(Ok(())) && stage.holder().is_empty(), "{:?}", stage.calls);
+    }
+}
+
+/// A webhook caps the duration from below, so the lease is not in the form of a release.
+#[test]
+fn stop_whose_release_is_stored_otherwise_says_so() {
+    let mut stage = Stage::leading();
+    stage.order(Order::Stop);
+    stage.play(seconds(10), |stage, call| {
+        stage.carry_out(call)?;
+        if call.what == Release {
+            stage.lease.as_mut().unwrap()["spec"]["leaseDurationSeconds"] = json!(5);
+        }
+        Ok(stage.record())
+    });
+    assert!(stage.done.unwrap().unwrap_err().contains("another form than a release"));
+}
+
+/// A lock layer keeps the candidate from the lease. The term that has begun goes on, and is given away when another one asks.
+#[test]
+fn candidate_that_stands_aside_renews_and_releases_when_asked() {
+    let mut stage = Stage::leading();
+    stage.order(Order::StandAside);
+    stage.pass(seconds(30));
+    assert!(stage.is_open());
+    stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other"));
+    stage.pass(10);
+    assert!(stage.calls.contains(&Release) && stage.gate() == Gate::Shut(Loss::Released));
+    stage.calls.clear();
+    stage.pass(seconds(60));
+    assert!(!stage.calls.contains(&Acquire));
 }

@@ -8,6 +8,7 @@ mod given_back;
 mod notes;
 mod odd_ends;
 mod odd_looks;
+mod predecessors;
 mod priority;
 mod slow_answers;
 mod stops;

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 #[test]
 fn a_claim_is_read_as_written() {
-    for uid in ["", "4d0a"] {
+    for (uid, pod) in [("", ""), ("4d0a", "77-b")] {
         let claim = Claim {
             process: 0xfeed,
             time: "2026-01-02T03:04:05.000006Z".parse().unwrap(),
             uid: uid.into(),
             lasts: Duration::from_secs(15),
+            pod: pod.into(),
             name: "a name".into(),
         };
         assert_eq!(Claim::read(&claim.to_string()), Some(claim));
@@ -22,10 +23,10 @@ fn a_claim_is_read_as_written() {
     for odd in [
         "",
         "1 2",
-        "g 2026-01-02T03:04:05Z u 15s a",
-        "1 now u 15s a",
-        "1 2026-01-02T03:04:05Z u 15 a",
-        "1 2026-01-02T03:04:05Z u 15s",
+        "g 2026-01-02T03:04:05Z u 15s p a",
+        "1 now u 15s p a",
+        "1 2026-01-02T03:04:05Z u 15 p a",
+        "1 2026-01-02T03:04:05Z u 15s p",
     ] {
         assert_eq!(Claim::read(odd), None, "{odd}");
     }
@@ -40,6 +41,9 @@ fn a_question_is_a_name_and_perhaps_a_key() {
     }
     assert_eq!(Question::read(""), None);
     assert_eq!(Question::read(&"x".repeat(300)), None);
+    for odd in ["pod-b\n a", "pod-b\na\tb", "pod-b\na\nb", &format!("pod-b\n{}", "x".repeat(1_000))] {
+        assert_eq!(Question::read(odd), None, "{odd}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     election::{
         hooks::LeaseCall::{Ask, Read, Release},
-        machine::{ASKED, CLAIM, Gate, Next, Order, Writes},
+        machine::{ASKED, Busy, CLAIM, Gate, Next},
     },
     leadership::Term,
     lease::ErrLockKind,
@@ -34,7 +34,7 @@ fn s4_poll_that_closes_the_gate_releases_nothing() {
     stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n3"));
     stage.pass(10);
     assert!(stage.is_open());
-    let counted_while_open = Writes::default();
+    let counted_while_open = Busy::default();
     objects.store(false, Ordering::SeqCst);
     let wall = stage.wall();
     let next = stage.machine.poll(counted_while_open, wall, stage.now);
@@ -52,7 +52,7 @@ fn s4_gate_closes_before_writes_are_counted() {
     stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions()));
     assert!(matches!(stage.gate(), Gate::Closing { .. }));
     let wall = stage.wall();
-    let under_way = Writes { under_way: true, ..Writes::default() };
+    let under_way = Busy { writes: true, ..Busy::default() };
     let next = stage.machine.poll(under_way, wall, stage.now);
     assert!(!matches!(&next, Next::Call(call) if call.what == Release));
 }
@@ -65,9 +65,9 @@ fn late_work_keeps_no_lease_from_the_asker() {
     let mut stage = Stage::leading();
     stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n2"));
     assert!(matches!(stage.gate(), Gate::Closing { .. }));
-    stage.order(Order::Hold);
+    stage.busy.works = true;
     stage.pass(seconds(12));
-    stage.order(Order::Contend);
+    stage.busy.works = false;
     stage.pass(seconds(1));
     assert!(!stage.is_open(), "it leads again");
 }
@@ -87,21 +87,6 @@ fn absurd_claim_is_cut() {
     stage.put(object);
     stage.pass(seconds(2 * 24 * 60 * 60));
     assert!(stage.is_open() || stage.machine.oddity().is_some(), "it waits for ever, without a word");
-}
-
-/// A container is killed while its renewal is under way. The new one reads the lease, and then the renewal lands. It is the
-/// same earlier process, which has ended.
-#[test]
-fn late_renewal_of_the_earlier_process_is_its_own() {
-    let mut stage = Stage::new();
-    stage.claim("me", 77, 4, None);
-    let call = stage.call();
-    assert_eq!(call.what, Read);
-    let _ = stage.machine.answered(Ok(stage.record()), stage.now);
-    stage.claim("me", 77, 4, None); // a millionth of a second later
-    assert_eq!(stage.machine.oddity(), None);
-    stage.pass(seconds(1));
-    assert!(stage.is_open());
 }
 
 // --- storms ---

@@ -98,6 +98,7 @@ fn s8_own_claim_in_another_object_is_void() {
 fn s8_earlier_claim_in_another_object_is_void() {
     let mut stage = Stage::new();
     let mut other = Stage::new();
+    other.others = ("here", 20);
     other.claim("me", 77, 4, None);
     let mut copy = other.lease.clone().unwrap();
     copy["metadata"]["uid"] = json!("u3");
@@ -163,11 +164,33 @@ fn s6_wiped_lease_with_a_claim_is_not_new() {
     assert!(!newcomer.is_open(), "the first has not learned of it");
 }
 
+/// The same in two steps: then the annotations go, too.
+#[test]
+fn s6_lease_that_is_wiped_in_two_steps_is_waited_for() {
+    let mut other = Stage::new();
+    other.claim("first", 7, 3, None);
+    let mut wiped = other.lease.unwrap();
+    wiped["spec"] = Value::Null;
+    for transitions in [json!(null), json!(3)] {
+        let mut newcomer = Stage::new();
+        newcomer.put(wiped.clone());
+        newcomer.pass(seconds(1));
+        newcomer.edit(|it| {
+            it["metadata"]["annotations"] = json!({});
+            it["spec"]["leaseTransitions"] = transitions.clone();
+        });
+        newcomer.pass(seconds(14));
+        assert!(!newcomer.is_open(), "the first has not learned of it: {transitions}");
+        newcomer.pass(seconds(2));
+        assert!(newcomer.is_open(), "{transitions}");
+    }
+}
+
 /// The leader has longer times than the newcomer.
 #[test]
 fn s6_wiped_lease_is_waited_for_as_long_as_its_claim_says() {
     let mut stage = Stage::new();
-    let claim = format!("{:016x} {} u 60s other", 7, time(stage.wall()));
+    let claim = format!("{:016x} {} u 60s - other", 7, time(stage.wall()));
     let annotations = json!({ CLAIM: claim, WAITS_FOR: "{}" });
     stage.put(json!({ "metadata": { "uid": "u", "annotations": annotations }, "spec": {} }));
     stage.pass(seconds(59));
@@ -218,12 +241,12 @@ fn s6_lease_wiped_twice_does_not_say_the_same() {
     no_watch(&mut stage);
     stage.fails(1, ErrLockKind::Unreachable);
     let wiped = |process: u64, now: &str| {
-        let claim = format!("{process:016x} {now} u 15s p{process}");
+        let claim = format!("{process:016x} {now} u 15s - p{process}");
         json!({ "metadata": { "uid": "u", "annotations": { CLAIM: claim } }, "spec": {} })
     };
     let now = time(stage.wall());
     hidden(&mut stage, |it| *it = wiped(7, &now));
-    stage.order(Order::Hold); // sees it, and may not take it yet
+    stage.order(Order::StandAside); // sees it, and may not take it yet
     stage.pass(seconds(30));
     let now = time(stage.wall());
     hidden(&mut stage, |it| *it = wiped(8, &now));

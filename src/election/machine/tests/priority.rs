@@ -3,7 +3,7 @@
 use super::examples::{Stage, seconds};
 use crate::election::{
     hooks::LeaseCall::{Acquire, Ask, Read, Release},
-    machine::{ASKED, Gate, Order},
+    machine::{ASKED, Busy, Gate, Next, Order},
     priority::HOLDER_KEY,
 };
 use serde_json::json;
@@ -58,11 +58,11 @@ fn a_question_that_a_person_removes_is_asked_again_once_a_period() {
 #[test]
 fn a_holder_that_is_asked_stops_in_order_and_leaves_the_lease_to_the_asker() {
     let mut stage = Stage::leading();
-    stage.writes.under_way = true;
+    stage.busy.writes = true;
     stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n2"));
     stage.pass(10);
     assert!(matches!(stage.gate(), Gate::Closing { .. }), "admitted writes finish");
-    stage.writes.under_way = false;
+    stage.busy.writes = false;
     stage.pass(10);
     assert!(stage.calls.contains(&Release) && stage.holder().is_empty());
     stage.calls.clear();
@@ -79,13 +79,13 @@ fn s4_a_holder_that_is_asked_takes_no_new_term_when_its_own_has_run_out() {
     for lands_for in [3, 5] {
         let mut stage = Stage::leading();
         stage.pass(100);
-        stage.writes.under_way = true;
+        stage.busy.writes = true;
         stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n2"));
         stage.pass(10);
         let deadline = stage.deadline();
         stage.pass(deadline.saturating_since(stage.now).as_millis().try_into().unwrap());
-        stage.writes.under_way = false;
-        stage.writes.settle_at = deadline.saturating_add(Duration::from_secs(lands_for));
+        stage.busy.writes = false;
+        stage.busy.settle_at = deadline.saturating_add(Duration::from_secs(lands_for));
         stage.pass(seconds(lands_for) + 10);
         assert_eq!(stage.calls.contains(&Release), lands_for == 3, "or it runs out");
         stage.pass(seconds(2));
@@ -168,7 +168,7 @@ fn a_lease_that_is_released_for_another_is_left_to_it_for_a_while() {
     stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("third"));
     stage.claim("", 7, 3, None);
     stage.pass(seconds(2));
-    let trouble = stage.machine.unanswered_question().unwrap();
+    let trouble = stage.machine.unanswered_question(stage.now).unwrap();
     assert!(trouble.starts_with(r#""third"; if there is no such"#), "{trouble}");
     assert!(!stage.is_open());
     stage.pass(600);
@@ -188,4 +188,49 @@ fn a_claim_removes_the_key_of_the_holder_before_it() {
     stage.order(Order::Stop);
     stage.pass(20);
     assert!(stage.done == Some(Ok(())) && stage.annotation(HOLDER_KEY).is_none(), "a release, too");
+}
+
+/// A script that moves leadership runs twice. The question that names the holder has had its answer.
+#[test]
+fn question_that_names_the_holder_counts_no_more() {
+    let mut stage = preferred();
+    stage.claim("other", 7, 3, None);
+    stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other"));
+    stage.pass(seconds(1));
+    assert!(stage.calls.contains(&Ask), "{:?}", stage.calls);
+    // It stops. No candidate waits for it.
+    let mut third = Stage::new();
+    third.claim("other", 7, 3, None);
+    third.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other"));
+    third.claim("", 7, 3, None);
+    third.pass(10);
+    assert!(third.is_open() && third.machine.unanswered_question(third.now).is_none());
+}
+
+/// The log of a clean handover is quiet: a candidate that watches takes the lease within milliseconds.
+#[test]
+fn free_lease_is_no_trouble_before_its_asker_is_late() {
+    let mut stage = Stage::new();
+    stage.claim("other", 7, 3, None);
+    stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("third\n2"));
+    stage.claim("", 7, 3, None);
+    stage.pass(490);
+    assert_eq!(stage.machine.unanswered_question(stage.now), None);
+    let wall = stage.wall();
+    let Next::Wait(until) = stage.machine.poll(Busy::default(), wall, stage.now) else { panic!() };
+    assert!(until.saturating_since(stage.now) < Duration::from_millis(20), "it is looked at then");
+    stage.pass(20);
+    assert!(stage.machine.unanswered_question(stage.now).unwrap().starts_with("\"third\""));
+}
+
+/// Another candidate has another idea of keys, and the comparison panics.
+#[test]
+fn panic_of_the_comparison_precedes_no_candidate() {
+    let mut stage = Stage::preferred("2", |key| key.parse::<u32>().unwrap() < 2);
+    stage.claim("other", 7, 3, None);
+    stage.edit(|it| it["metadata"]["annotations"][HOLDER_KEY] = json!("stable"));
+    stage.pass(seconds(1));
+    stage.edit(|it| it["metadata"]["annotations"][HOLDER_KEY] = json!("1"));
+    stage.pass(seconds(1));
+    assert!(!stage.calls.contains(&Ask), "{:?}", stage.calls);
 }

@@ -71,6 +71,24 @@ fn s9_three_attempts_fit_after_slow_answers_too() {
     assert!(attempts >= 4, "{attempts}");
 }
 
+/// A call of a holder may take a quarter of what is left, after a pause and a call timeout.
+#[test]
+fn s9_call_of_a_holder_leaves_three_quarters_of_its_time() {
+    let mut stage = stage();
+    stage.play(seconds(300), |stage, call| late(stage, call, Duration::from_secs(9)));
+    let (deadline, second) = (stage.deadline(), Duration::from_secs(1));
+    let mut long = 0;
+    stage.play(seconds(107), |stage, call| {
+        let left = deadline.saturating_since(stage.now).saturating_sub(3 * second);
+        if call.patience > second * 5 / 2 && stage.now < deadline {
+            assert!(call.patience * 4 <= left, "{:?} of {left:?}", call.patience);
+            long += u32::from(call.patience < 10 * second);
+        }
+        late(stage, call, Duration::MAX)
+    });
+    assert!(long > 0, "none was limited by the deadline");
+}
+
 /// An outage of the tolerated length ends no term, also if the holder has learned to wait.
 #[test]
 fn s9_patience_does_not_shorten_the_tolerated_outage() {

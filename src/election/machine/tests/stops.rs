@@ -4,7 +4,7 @@ use super::examples::{Stage, error, seconds};
 use crate::{
     election::{
         hooks::LeaseCall::{Acquire, Read, Release, Renew},
-        machine::{Gate, Order, Writes},
+        machine::{Busy, Gate, Order},
     },
     leadership::Loss,
     lease::ErrLockKind,
@@ -14,12 +14,12 @@ use std::time::Duration;
 #[test]
 fn s4_a_stop_closes_the_gate_lets_writes_finish_and_releases() {
     let mut stage = Stage::leading();
-    stage.writes.under_way = true;
+    stage.busy.writes = true;
     stage.order(Order::Stop);
     stage.pass(seconds(5));
     assert!(matches!(stage.gate(), Gate::Closing { .. }));
     assert_eq!(stage.calls, [], "it is not renewed any more");
-    stage.writes.under_way = false;
+    stage.busy.writes = false;
     stage.pass(10);
     assert_eq!((stage.calls.as_slice(), stage.done), ([Release].as_slice(), Some(Ok(()))));
     assert!(stage.holder().is_empty());
@@ -29,14 +29,14 @@ fn s4_a_stop_closes_the_gate_lets_writes_finish_and_releases() {
 #[test]
 fn s4_a_write_that_hangs_keeps_the_lease_until_the_deadline_at_most() {
     let mut stage = Stage::leading();
-    stage.writes.under_way = true;
+    stage.busy.writes = true;
     stage.order(Order::Stop);
     stage.pass(seconds(9));
     assert_eq!(stage.done, None);
     stage.now = stage.deadline();
     assert_eq!(stage.gate(), Gate::Shut(Loss::Expired));
     // It is cut off, and may land for as long as the lease lasts.
-    stage.writes = Writes { under_way: false, settle_at: stage.now.saturating_add(Duration::from_secs(5)) };
+    stage.busy = Busy { settle_at: stage.now.saturating_add(Duration::from_secs(5)), ..Busy::default() };
     stage.pass(10);
     assert!(stage.done.unwrap().is_err() && stage.holder() == "me");
 }
@@ -44,7 +44,7 @@ fn s4_a_write_that_hangs_keeps_the_lease_until_the_deadline_at_most() {
 #[test]
 fn s4_nothing_is_released_before_a_write_without_an_answer_settles() {
     let mut stage = Stage::leading();
-    stage.writes.settle_at = stage.now.saturating_add(Duration::from_secs(5));
+    stage.busy.settle_at = stage.now.saturating_add(Duration::from_secs(5));
     stage.order(Order::Stop);
     stage.pass(4_999);
     assert_eq!((stage.calls.as_slice(), stage.done), ([].as_slice(), None));
@@ -55,7 +55,7 @@ fn s4_nothing_is_released_before_a_write_without_an_answer_settles() {
 #[test]
 fn s4_a_write_that_settles_too_late_leaves_the_lease_to_expire() {
     let mut stage = Stage::leading();
-    stage.writes.settle_at = stage.now.saturating_add(Duration::from_secs(15));
+    stage.busy.settle_at = stage.now.saturating_add(Duration::from_secs(15));
     stage.order(Order::Stop);
     stage.pass(10);
     assert!(stage.done.unwrap().unwrap_err().contains("ended without an answer"));
@@ -137,6 +137,7 @@ fn a_stop_releases_an_acquisition_that_lands_late() {
 fn a_stop_releases_a_late_acquisition_of_a_process_that_has_begun_anew() {
     let mut stage = Stage::new();
     stage.now = stage.now.saturating_add(Duration::from_secs(100));
+    stage.others = ("here", 20);
     stage.claim("me", 7, 3, None);
     stage.lands = true;
     stage.answers.extend([Ok(stage.record()), Err(error(ErrLockKind::Timeout))]);
@@ -174,6 +175,7 @@ fn a_term_that_is_over_is_not_given_away() {
 fn s4_a_claim_whose_answer_is_withheld_is_given_back_and_not_claimed_again() {
     let mut stage = Stage::new();
     stage.now = stage.now.saturating_add(Duration::from_secs(100));
+    stage.others = ("here", 20);
     stage.claim("me", 7, 3, None);
     stage.play(seconds(6), |stage, call| {
         let answer = stage.carry_out(call)?;

@@ -121,7 +121,7 @@ fn s8_a_deleted_lease_shuts_the_gate_and_is_made_anew_in_another_term() {
 #[test]
 fn s11_on_hold_no_term_begins_and_the_present_one_goes_on() {
     let mut stage = Stage::leading();
-    stage.order(Order::Hold);
+    stage.order(Order::StandAside);
     stage.pass(seconds(30));
     assert!(stage.is_open(), "it is renewed");
     stage.client_go("other", 1);
@@ -142,26 +142,11 @@ fn s11_a_claim_that_is_answered_on_hold_is_released() {
     let _ = stage.machine.answered(Ok(stage.record()), stage.now);
     stage.now = stage.now.saturating_add(Duration::from_millis(5));
     let call = stage.call();
-    stage.order(Order::Hold);
+    stage.order(Order::StandAside);
     let answer = stage.carry_out(&call);
     stage.machine.answered(answer, stage.now).unwrap();
     stage.pass(50);
     assert!(!stage.is_open() && stage.holder().is_empty());
-}
-
-#[test]
-fn a_restarted_process_takes_its_own_lease_at_once() {
-    let mut stage = Stage::new();
-    stage.claim("me", 77, 4, None);
-    stage.pass(10);
-    assert!(stage.is_open());
-    assert_eq!(stage.record().unwrap().transitions(), 5);
-    // What the earlier process has sent may still land.
-    stage.order(Order::Stop);
-    stage.pass(seconds(4));
-    assert_eq!(stage.holder(), "me");
-    stage.pass(seconds(2));
-    assert!(stage.holder().is_empty() && stage.done == Some(Ok(())));
 }
 
 /// The identity alone says nothing: a person may have written it.
