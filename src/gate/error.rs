@@ -13,9 +13,10 @@ use std::{error::Error, fmt, io, sync::Arc};
 /// The gate refuses before it sends anything. If the API server refuses what the gate has admitted, a layer outside of
 /// the gate may make this error [of its answer](Self::by_server).
 ///
-/// Do not retry the write at once. [Wait for leadership](crate::leadership::Leadership::elected) first, or leave the
-/// work to the leader. A retry is safe then. Another leader may have written meanwhile, so read the present state
-/// first.
+/// [Wait for leadership](crate::leadership::Leadership::elected), or leave the work to the leader. Do not send the same
+/// write again, not even when this process leads: it is the decision of a follower, and another leader may have written
+/// since. Read the present state, and decide again. A retry layer
+/// [outside the gate](crate::guide::stacking#a-retry-of-your-own) must not repeat this error either.
 ///
 /// The gate boxes this type itself, so `downcast_ref` on the gate's error finds it. [`find`](Self::find) finds it in a
 /// wrapper that keeps its source, as `kube::Error::Service` does.

@@ -58,6 +58,9 @@
 //! - Any response counts as an answer, unless its status is 408 or 5xx. If a layer below the gate makes another response
 //!   itself, or repeats a write after a 5xx, the gate does not see that the API server has not answered. The election may then
 //!   release the lease while the API server can still carry out the write.
+//! - The gate judges each request by itself. If a layer above it repeats a rejected write until this process leads, the write
+//!   passes, over what another leader may have written since. So a retry above the gate
+//!   [must not repeat its errors](crate::guide::stacking#a-retry-of-your-own).
 //! - After a rejected write, the gate keeps the capacity that `poll_ready` reserved of the inner service, until the next
 //!   call or until this clone is dropped. If several clients share a limit, put it above the gate.
 //!

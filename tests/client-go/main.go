@@ -1,5 +1,6 @@
 // A candidate as the author of a controller writes one with client-go: it contends for a Lease, and writes while it
-// leads. Each event is a line of JSON on stdout. It ends when its stdin does, so that it never outlives its parent.
+// leads. With --patch it only writes once. Each event is a line of JSON on stdout. It ends when its stdin does, so that it
+// never outlives its parent.
 package main
 
 import (
@@ -37,6 +38,7 @@ type candidate struct {
 	writers         int
 	writeEvery      time.Duration
 	version         string // of the candidate for a coordinated election; empty: it contends by itself
+	patch           string // the only write, if there is one; then it does not contend
 
 	election, work  kubernetes.Interface
 	working         sync.Mutex // held while there are writers
@@ -52,6 +54,8 @@ type event struct {
 	Holder   *string `json:"holder,omitempty"`
 	Written  *int64  `json:"written,omitempty"`
 	Failed   *int64  `json:"failed,omitempty"`
+
+	Reason metav1.StatusReason `json:"reason,omitempty"`
 }
 
 var stdout sync.Mutex
@@ -76,6 +80,10 @@ func main() {
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
+	if c.patch != "" {
+		emit(event{Event: "patched", Reason: errors.ReasonForError(c.send(stop, c.patch))})
+		return
+	}
 	c.contend(stop)
 	written, failed := c.written.Load(), c.failed.Load()
 	emit(event{Event: "ended", Written: &written, Failed: &failed})
@@ -89,6 +97,7 @@ func fromFlags() (*candidate, error) {
 	every := flag.Duration("write-every", 0, "how often each writer writes while this leads; 0: never")
 	writers := flag.Int("writers", 1, "how many writers there are")
 	version := flag.String("coordinated", "", "takes part in a coordinated election, with this binary and emulation `VERSION`")
+	patch := flag.String("patch", "", "only sends this `PATCH` of the ConfigMap, and says for what reason it has failed")
 	flag.Parse()
 
 	namespace, name, found := strings.Cut(*lease, "/")
@@ -117,7 +126,8 @@ func fromFlags() (*candidate, error) {
 	}
 	return &candidate{
 		identity: *identity, namespace: namespace, name: name, timing: timing,
-		writers: *writers, writeEvery: *every, version: *version, election: election, work: work,
+		writers: *writers, writeEvery: *every, version: *version, patch: *patch,
+		election: election, work: work,
 	}, nil
 }
 
@@ -224,12 +234,16 @@ func (c *candidate) writer(ctx context.Context) {
 		case <-ticks.C:
 		}
 		patch := fmt.Sprintf(`{"data":{%q:"%d"}}`, c.identity, c.written.Load())
-		_, err := c.work.CoreV1().ConfigMaps(c.namespace).
-			Patch(ctx, c.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-		if err != nil {
+		if c.send(ctx, patch) != nil {
 			c.failed.Add(1)
 		} else {
 			c.written.Add(1)
 		}
 	}
+}
+
+func (c *candidate) send(ctx context.Context, patch string) error {
+	_, err := c.work.CoreV1().ConfigMaps(c.namespace).
+		Patch(ctx, c.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
 }

@@ -1,6 +1,7 @@
 //! kubectl through the sidecar, before a real kube-apiserver.
 
 use crate::support::PATIENCE;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{
     fs::{self, File},
@@ -10,9 +11,10 @@ use std::{
 };
 use test_support::{
     apiserver::{Cluster, Guarded, assets, program},
-    sidecar::process::Sidecar,
+    sidecar::process::{self, Sidecar},
     wait::{until, within},
 };
+use tokio::task::{JoinHandle, spawn_blocking};
 
 const POD: [&str; 2] = ["operator", "app"];
 
@@ -44,7 +46,7 @@ impl Scene {
     async fn run(&self, sidecar: SocketAddr, arguments: &[&str], stdin: Option<&Value>) -> Output {
         let mut kubectl = self.kubectl(sidecar, arguments);
         let stdin = stdin.map(ToString::to_string);
-        let run = tokio::task::spawn_blocking(move || {
+        let run = spawn_blocking(move || {
             kubectl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = kubectl.spawn().expect("kubectl");
             child
@@ -79,16 +81,21 @@ impl Scene {
         arguments: &[&str],
         begins: &'static str,
     ) -> (Guarded, String) {
-        let kubectl = self.kubectl(sidecar, arguments);
-        let mut process = Guarded::spawn_with(&kubectl, Stdio::piped(), Stdio::inherit()).expect("kubectl");
-        let lines = BufReader::new(process.stdout().expect("a pipe")).lines();
-        let first = tokio::task::spawn_blocking(move || {
-            lines.map_while(Result::ok).find(|line| line.starts_with(begins)).expect("such a line")
-        });
+        let (mut process, first) = started(&self.kubectl(sidecar, arguments), begins);
         let line = within(PATIENCE, "a line", first).await.unwrap();
         assert!(process.is_running(), "it goes on");
         (process, line)
     }
+}
+
+/// Starts a program. Its first line that begins with `begins` comes later.
+fn started(program: &Command, begins: &'static str) -> (Guarded, JoinHandle<String>) {
+    let mut process = Guarded::spawn_with(program, Stdio::piped(), Stdio::inherit()).expect("a program");
+    let lines = BufReader::new(process.stdout().expect("a pipe")).lines();
+    let first = spawn_blocking(move || {
+        lines.map_while(Result::ok).find(|line| line.starts_with(begins)).expect("such a line")
+    });
+    (process, first)
 }
 
 /// A sidecar in front of this server, with the kubeconfig of a user.
@@ -162,6 +169,7 @@ pub async fn kubectl_through_follower_reads_and_names_leader() {
     ];
     for (said, what) in told {
         assert!(said.contains(refused) && said.contains(what) && said.contains("\"candidate-0\""), "{said}");
+        assert!(said.contains("Error from server (NotLeader): "), "{said}");
     }
     assert_eq!(
         scene.does(leader, &["get", "configmap", "x", "-o", "name"], None).await,
@@ -208,4 +216,30 @@ pub async fn kubectl_shows_plain_message_for_cut_off_write() {
     assert!(said.contains("its outcome is unknown"), "{said}");
     scene.cluster.thaw();
     until(PATIENCE, "the sidecar has lost its term", || scene.leader.log().contains("leadership lost")).await;
+}
+
+/// Its decision was a follower's, and the leader has written since. So it must not land when the follower leads. The test of
+/// the sidecar for kube's client, with client-go.
+pub async fn client_go_does_not_repeat_a_refused_write_after_the_gain() {
+    let mut scene = Scene::new().await;
+    let (leader, follower) = (scene.leader.addr, scene.follower.addr);
+    scene.does(leader, &["apply", "-f", "-"], Some(&map("x"))).await;
+    let kubeconfig = scene.cluster.folder().join("follower.kubeconfig");
+    fs::write(&kubeconfig, process::kubeconfig(&format!("http://{follower}"), "none").to_string())
+        .expect("a file");
+    let mut client_go = Command::new(program("candidate"));
+    client_go.args(["--lease", "default/x", "--identity", "x", "--patch", r#"{"data":{"key":"old"}}"#]);
+    client_go.arg("--kubeconfig").arg(kubeconfig);
+    let (_client_go, patched) = started(&client_go, "{");
+    let refused = "kube_leader_gate_sidecar::proxy: write attempt rejected";
+    until(PATIENCE, "the gate has rejected it", || scene.follower.log().contains(refused)).await;
+    let new = ["patch", "configmap", "x", "--type=merge", "--patch", r#"{"data":{"key":"new"}}"#];
+    scene.does(leader, &new, None).await;
+    scene.leader.process.signal(Signal::TERM);
+    scene.follower.leads().await;
+    let patched = within(PATIENCE, "the call ends", patched).await.unwrap();
+    let value = ["get", "configmap", "x", "-o", "jsonpath={.data.key}"];
+    assert_eq!(scene.does(follower, &value, None).await, "new");
+    assert!(patched.contains(r#""reason":"NotLeader""#), "{patched}");
+    assert_eq!(scene.follower.log().matches(refused).count(), 1, "it was sent once");
 }

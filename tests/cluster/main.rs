@@ -155,6 +155,7 @@ fn main() -> ExitCode {
             real_time interop::client_go_and_candidate_take_over_after_crashes;
             real_time kubectl::kubectl_through_leader_reads_and_writes;
             real_time kubectl::kubectl_through_follower_reads_and_names_leader;
+            real_time kubectl::client_go_does_not_repeat_a_refused_write_after_the_gain;
         }
         needs [promtool] {
             plain alerts::promtool_accepts_the_rules;

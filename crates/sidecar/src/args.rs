@@ -13,10 +13,11 @@ use tracing_subscriber::EnvFilter;
 /// The end of `--help`.
 const MANUAL: &str = "\
 Answers:
-  503 NotLeader       another replica leads, or the fence refused: nothing was sent or changed
+  424 NotLeader       this replica does not lead, or the fence refused: nothing was sent or changed
   424 LeadershipLost  leadership was lost during the write: its outcome is unknown
-  424                 the API server failed (500 or more, or 408), or did not answer: the same
-  502 BadGateway      a read without an answer, or nothing could be sent
+  424 OutcomeUnknown  the API server failed (500 or more, or 408), or did not answer: the same
+  424 NotSent         a write could not be sent
+  502 BadGateway      a read without an answer
   403 Forbidden       a Host or an origin that is not accepted
   400 BadRequest      a request that no API server takes
   any other           the API server's own answer

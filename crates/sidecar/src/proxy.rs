@@ -12,7 +12,7 @@ use crate::{
 };
 use http::{
     HeaderValue, Method, Request, Response, StatusCode, Version,
-    header::{CONNECTION, RETRY_AFTER, TRANSFER_ENCODING, UPGRADE},
+    header::{CONNECTION, TRANSFER_ENCODING, UPGRADE},
 };
 use http_body::Body;
 use http_body_util::Either;
@@ -104,23 +104,21 @@ impl Proxy {
         exchange.begin(&asked);
         let caller = upgrades.then(|| upgrade::on(&mut request));
         let mut response = match exchange.send(request).await {
-            None => return reply::no_answer(is_read, CUT_OFF),
+            None => return reply::no_answer(is_read, true, CUT_OFF),
             Some(Ok(response)) => response,
             Some(Err(error)) => {
                 return fail(&error, &RequestInfo::from_parts(&method, &uri, caller.is_some()));
             }
         };
+        if !is_read && leaves_open(response.status()) {
+            return reply::unknown(response).await;
+        }
         let switches = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         *response.version_mut() = Version::HTTP_11;
         headers::to_caller(response.headers_mut(), switches);
-        if !is_read && leaves_open(response.status()) {
-            // The write may have been carried out. The body says what the API server, or what is behind it, said.
-            *response.status_mut() = reply::UNKNOWN;
-            response.headers_mut().remove(RETRY_AFTER);
-        }
         if switches {
             let Some(caller) = caller.filter(|_| response.headers().contains_key(UPGRADE)) else {
-                return reply::no_answer(is_read, NOT_ASKED);
+                return reply::no_answer(is_read, true, NOT_ASKED);
             };
             let server = upgrade::on(&mut response);
             let candidate = needs_leadership.then(|| self.candidate.clone());
@@ -155,5 +153,5 @@ fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
     }
     let (is_sent, message) = unanswered::explain(error);
     tracing::warn!(verb = %asked.verb(), target = %asked.target(), "{message}");
-    reply::no_answer(!is_sent || asked.is_read(), &message)
+    reply::no_answer(asked.is_read(), is_sent, &message)
 }

@@ -79,7 +79,7 @@ impl Tally {
     pub fn check(&self, follower: &Follower, requests: usize) {
         let name = follower.name();
         test_support::harness::say(format_args!("{name}: {:?}", self.codes));
-        let permitted = self.of(Sort::Permitted, |code| code != 503);
+        let permitted = self.of(Sort::Permitted, |code| code != 424);
         assert!(follower.exemption.is_none() || permitted > requests / 8, "{name}: {self:?}");
     }
 
@@ -88,6 +88,6 @@ impl Tally {
         let sum = |sort, is: fn(u16) -> bool| tallies.iter().map(|tally| tally.of(sort, is)).sum::<usize>();
         let least = tallies.len() * requests;
         assert!(sum(Sort::Read, |code| code < 300) > least / 8, "{tallies:?}");
-        assert!(sum(Sort::Stray, |code| code == 503) > least / 2, "{tallies:?}");
+        assert!(sum(Sort::Stray, |code| code == 424) > least / 2, "{tallies:?}");
     }
 }

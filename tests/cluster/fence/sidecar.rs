@@ -22,7 +22,7 @@ pub async fn it_opens_behind_a_fence_and_names_its_refusals() {
     })
     .await;
     let (code, reason, _) = create(sidecar.addr, "early").await.status();
-    assert_eq!((code, &*reason), (503, "NotLeader"));
+    assert_eq!((code, &*reason), (424, "NotLeader"));
 
     let lease = LeaseName::new(SIDECARS.0, SIDECARS.1).expect("a name");
     let fence = Fence::new(&lease, &ground.writers(), &Policy::strict()).expect("a fence");
@@ -46,7 +46,7 @@ pub async fn it_opens_behind_a_fence_and_names_its_refusals() {
     })
     .await;
     let (code, reason, message) = refused.expect("a refusal");
-    assert_eq!((code, &*reason), (503, "NotLeader"));
+    assert_eq!((code, &*reason), (424, "NotLeader"));
     assert!(message.contains("the API server refused it, and nothing was changed"), "{message}");
     assert!(message.contains(fence.name()), "{message}");
 }

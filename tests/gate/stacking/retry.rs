@@ -1,6 +1,6 @@
 //! A retry layer, inside and outside the gate.
 
-use super::stage::{Builder, Outcome, Scene, ended, hold, pass, until, within};
+use super::stage::{Builder, LEASE, Outcome, SOON, Scene, ended, hold, pass, until, within};
 use http::{Request, Response};
 use kube_client::{
     Client,
@@ -11,6 +11,7 @@ use kube_leader_gate::{
     election::LeaseEnd,
     testing::{ApiBody, BoxError, Fault},
 };
+use serde_json::Value;
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 use tower::{
@@ -35,7 +36,7 @@ struct Errors {
 
 impl Errors {
     fn all(heeds_the_gate: bool) -> RetryLayer<Self> {
-        RetryLayer::new(Self { kube: statuses(), heeds_the_gate, left: 3 })
+        RetryLayer::new(Self { kube: statuses(), heeds_the_gate, left: 50 })
     }
 }
 
@@ -121,6 +122,29 @@ async fn retry_of_any_error_hides_cut_off_write() {
         assert_eq!(ended(writing).await, seen);
         assert_eq!(scene.arrived().len(), 1);
         assert!(scene.stands("x"));
+    }
+}
+
+/// Another trap: the write is a follower's decision, and passes when this replica leads.
+#[tokio::test(start_paused = true)]
+async fn retry_of_any_error_sends_refused_write_after_gain() {
+    for (heeds_the_gate, seen, arrived) in [(false, Outcome::Done, 1), (true, Outcome::NotLeader, 0)] {
+        let scene = Scene::following(|builder, election| {
+            builder.with_layer(&election.layer()).with_layer(&Errors::all(heeds_the_gate)).build()
+        })
+        .await;
+        let writing = scene.write("x");
+        pass(Duration::from_millis(50)).await; // the gate refuses it
+        let release = |lease: &mut Value| {
+            lease["spec"]["holderIdentity"] = "".into();
+            lease["spec"]["leaseDurationSeconds"] = 1.into();
+            lease["spec"]["acquireTime"] = "2126-01-01T00:00:00.000000Z".into();
+            lease["spec"]["renewTime"] = "2126-01-01T00:00:00.000000Z".into();
+        };
+        scene.server.edit("outsider", LEASE, release).expect("the lease is there");
+        within(SOON, "the candidate leads", scene.running.candidate().elected()).await;
+        assert_eq!(ended(writing).await, seen);
+        assert_eq!(scene.arrived().len(), arrived);
     }
 }
 

@@ -17,7 +17,7 @@ async fn follower_reads_and_rejects_writes_with_status() {
 
     let answer = ask(sidecar.addr, request("DELETE", &format!("{MAPS}/x"), "")).await;
     let (code, reason, message) = answer.status();
-    assert_eq!((code, reason.as_str()), (503, "NotLeader"));
+    assert_eq!((code, reason.as_str()), (424, "NotLeader"));
     let begins = "write attempt rejected as client is not leader: delete configmaps \"x\" in namespace \"default\"; the \
                   last known holder of the lease is \"outsider\"";
     assert!(message.starts_with(begins), "{message}");
@@ -49,7 +49,7 @@ async fn writes_allowed_by_options_pass_a_follower() {
     let body = r#"{"metadata":{"name":"x"}}"#;
     assert_eq!(ask(sidecar.addr, request("POST", &format!("{MAPS}?dryRun=All"), body)).await.code, 201);
     assert_eq!(ask(sidecar.addr, request("POST", "/api/v1/namespaces/default/events", body)).await.code, 201);
-    assert_eq!(create(sidecar.addr, "x").await.code, 503);
+    assert_eq!(create(sidecar.addr, "x").await.code, 424);
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn leadership_is_handed_over() {
     let mut a = Sidecar::leading(&upstream, "a").await;
     let b = Sidecar::start(&upstream, "b", &["--timing", STEADY]).await;
     b.sees("a").await;
-    assert_eq!(create(b.addr, "from-b").await.code, 503);
+    assert_eq!(create(b.addr, "from-b").await.code, 424);
     assert_eq!(create(a.addr, "from-a").await.code, 201);
     a.process.signal(rustix::process::Signal::TERM);
     b.leads().await;

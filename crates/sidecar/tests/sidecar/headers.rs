@@ -21,7 +21,7 @@ async fn path_of_kubeconfig_server_is_prepended() {
     assert_eq!(upstream.seen("/pods").uri(), "/test/k8s/clusters/c-1/api/v1/pods?limit=1");
     // The gate judges the path that the caller sent.
     let (code, _, message) = create(sidecar.addr, "x").await.status();
-    assert_eq!(code, 503);
+    assert_eq!(code, 424);
     assert!(message.contains("create configmaps in namespace \"default\""), "{message}");
 }
 

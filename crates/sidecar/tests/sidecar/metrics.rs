@@ -41,7 +41,7 @@ async fn metrics_show_leadership_and_writes() {
 
     let follower = Sidecar::start(&upstream, "b", &METRICS).await;
     follower.sees("a").await;
-    assert_eq!(create(follower.addr, "y").await.code, 503);
+    assert_eq!(create(follower.addr, "y").await.code, 424);
     shows(&follower, &["leader_gate_writes_total{", "rejected"], "1").await;
 }
 

@@ -44,7 +44,7 @@ async fn refusal_does_not_wait_for_body() {
         post("transfer-encoding: chunked\r\n"),
         post("transfer-encoding: chunked\r\n") + "5\r\nsome",
     ] {
-        answered_at_once(&sidecar, &head, "NotLeader", 503).await;
+        answered_at_once(&sidecar, &head, "NotLeader", 424).await;
     }
     let evil = post("content-length: 100\r\n").replace("localhost", "evil.example");
     answered_at_once(&sidecar, &evil, "Forbidden", 403).await;
@@ -57,7 +57,7 @@ async fn refusal_arrives_despite_long_body() {
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let head = post(&format!("content-length: {LONG}\r\n"));
     for (head, code, reason) in [
-        (head.clone(), 503, "NotLeader"),
+        (head.clone(), 424, "NotLeader"),
         (head.replace("localhost", "evil.example"), 403, "Forbidden"),
         (head.replace(MAPS, "*"), 400, "BadRequest"),
     ] {
@@ -131,10 +131,10 @@ async fn closing_connection_is_announced() {
     let head = post("content-length: 3000000\r\nexpect: 100-continue\r\n");
     let mut open = Vec::new();
     for (head, code) in [
-        (head.clone(), 503),
-        (head.replace("100-c", "100-C"), 503),
+        (head.clone(), 424),
+        (head.replace("100-c", "100-C"), 424),
         (head.replace("localhost", "evil.example"), 403),
-        (post("content-length: 3145729\r\n"), 503),
+        (post("content-length: 3145729\r\n"), 424),
     ] {
         let (raw, answer) = answered_at_once(&sidecar, &head, "\r\n\r\n", code).await;
         assert!(answer.to_lowercase().contains("connection: close\r\n"), "{answer}");

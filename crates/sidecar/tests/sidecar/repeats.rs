@@ -2,6 +2,7 @@
 //! at most one object, whatever becomes of the answer and of the term.
 
 use crate::{
+    callers,
     process::Sidecar,
     upstream::{LEASE, Upstream},
     wait::{SOON, until, within},
@@ -9,10 +10,10 @@ use crate::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{
     Api, Client, Config, Error,
-    api::{ObjectMeta, PostParams},
+    api::{ObjectMeta, Patch, PatchParams, PostParams},
 };
 use kube_leader_gate::testing::Fault;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A client with its own retries.
 fn maps(sidecar: &Sidecar) -> Api<ConfigMap> {
@@ -82,15 +83,37 @@ async fn kube_does_not_repeat_a_write_in_next_term() {
     assert_eq!(creates(&upstream), 1);
 }
 
-/// Nothing was sent, so a repetition is welcome.
+/// Its decision was a follower's, and the leader has written since. So it must not land when the follower leads.
 #[tokio::test]
-async fn kube_repeats_until_the_sidecar_leads() {
+async fn kube_does_not_repeat_a_refused_write_after_the_gain() {
+    const MAP: &str = "/api/v1/namespaces/default/configmaps/x";
+    const REFUSED: &str = "kube_leader_gate_sidecar::proxy: write attempt rejected";
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &["--timing", "fast"]).await;
     let maps = maps(&sidecar);
-    let call = tokio::spawn(async move { create(&maps).await });
-    until("the gate has rejected it", || sidecar.log().contains("write attempt rejected")).await;
+    let call = tokio::spawn(async move {
+        let old = Patch::Merge(json!({ "data": { "value": "old" } }));
+        within(SOON, "the call ends", maps.patch("x", &PatchParams::default(), &old)).await
+    });
+    until("the gate has rejected it", || sidecar.log().contains(REFUSED)).await;
+    upstream.server.put("outsider", MAP, json!({ "data": { "value": "new" } })).unwrap();
     held_by(&upstream, "");
-    call.await.unwrap().expect("created");
-    assert_eq!(creates(&upstream), 1);
+    sidecar.leads().await;
+    let outcome = call.await.unwrap();
+    assert_eq!(upstream.server.object(MAP).unwrap()["data"]["value"], "new");
+    assert_eq!(reason(outcome), "NotLeader");
+    assert_eq!(sidecar.log().matches(REFUSED).count(), 1, "it was sent once");
+}
+
+/// The API server's own Status may name a time after which clients send a request again.
+#[tokio::test]
+async fn unknown_outcome_names_no_time_to_repeat() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    let _fault = upstream.server.inject(Fault::status_retry_after(503, SOON).resource("configmaps"));
+    let answer = callers::create(sidecar.addr, "x").await;
+    let (code, reason, message) = answer.status();
+    assert_eq!((code, &*reason), (424, "OutcomeUnknown"));
+    assert!(message.ends_with("out: the server is currently unable to handle the request"), "{message}");
+    assert!(!answer.headers.contains_key("retry-after") && !answer.body.contains("retryAfter"), "{answer:?}");
 }

@@ -48,7 +48,7 @@ async fn upgrade_through_follower_needs_permission() {
     request.headers_mut().insert("connection", "Upgrade".parse().unwrap());
     request.headers_mut().insert("upgrade", "websocket".parse().unwrap());
     let (code, reason, message) = ask(sidecar.addr, request).await.status();
-    assert_eq!((code, reason.as_str()), (503, "NotLeader"));
+    assert_eq!((code, reason.as_str()), (424, "NotLeader"));
     assert!(message.contains("connect pods/exec \"web\""), "{message}");
     let allowed = Sidecar::following(&upstream, "b", &["--allow", "exec"]).await;
     tunnel(&allowed, "GET", "websocket").await;
@@ -149,14 +149,14 @@ async fn follower_watches_custom_resources_without_upgrade() {
         (format!("{widgets}?watch=1"), "200"),
         (format!("{widgets}/x"), "404"),
         (format!("{MAPS}?watch=1"), "101"),
-        (format!("{widgets}/x/console"), "503"),
-        (EXEC.to_owned(), "503"),
-        (EXEC.replace("exec", "attach"), "503"),
-        (EXEC.replace("exec", "portforward"), "503"),
-        (EXEC.replace("exec", "proxy"), "503"),
-        (EXEC.replace("exec", "proxy/x"), "503"),
-        ("/api/v1/proxy/namespaces/default/pods/web".to_owned(), "503"),
-        ("/test/x".to_owned(), "503"),
+        (format!("{widgets}/x/console"), "424"),
+        (EXEC.to_owned(), "424"),
+        (EXEC.replace("exec", "attach"), "424"),
+        (EXEC.replace("exec", "portforward"), "424"),
+        (EXEC.replace("exec", "proxy"), "424"),
+        (EXEC.replace("exec", "proxy/x"), "424"),
+        ("/api/v1/proxy/namespaces/default/pods/web".to_owned(), "424"),
+        ("/test/x".to_owned(), "424"),
     ] {
         let mut raw = Raw::send(sidecar.addr, &head(&path)).await;
         let answer = raw.read_until("\r\n\r\n").await;

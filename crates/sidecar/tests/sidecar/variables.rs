@@ -79,7 +79,7 @@ async fn variables_set_what_options_set() {
     assert_eq!(sidecar.leader().await["identity"], "a");
     let write = |query: &str| request("POST", &format!("{MAPS}{query}"), r#"{"metadata":{"name":"x"}}"#);
     assert_eq!(ask(sidecar.addr, write("?dryRun=All")).await.code, 201, "--allow");
-    assert_eq!(ask(sidecar.addr, write("")).await.code, 503);
+    assert_eq!(ask(sidecar.addr, write("")).await.code, 424);
     assert_eq!(get(sidecar.metrics(), "/metrics").await.code, 200, "--metrics");
     for host in ["app.test", "10.0.0.7"] {
         let mut read = request("GET", "/version", "");
