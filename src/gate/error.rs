@@ -110,7 +110,10 @@ impl fmt::Display for ErrNotLeader {
         let message = self.message.as_deref().unwrap_or_default();
         let Refuser::Gate(stage) = self.by else {
             let refused = "; the API server refused it, and nothing was changed";
-            return write!(f, "{refused}: {message}; write again once this process leads");
+            return write!(
+                f,
+                "{refused}: {message}; once this process leads, read what is there and decide again"
+            );
         };
         match &self.holder {
             Some(holder) => write!(f, "; the last known holder of the lease is {holder:?}")?,
@@ -129,9 +132,9 @@ impl fmt::Display for ErrNotLeader {
                 "the gate does not recognise this path, so the request counts as a write; spell the path as kubectl does",
             ),
             Stage::UnderWay if attempt.request().is_some() => {
-                f.write_str("write again once this process leads, or exempt the request in the election's policy")
+                f.write_str("once this process leads, read what is there and decide again, or exempt the request in the election's policy")
             }
-            Stage::UnderWay => f.write_str("write again once this process leads"),
+            Stage::UnderWay => f.write_str("once this process leads, read what is there and decide again"),
         }
     }
 }

@@ -164,13 +164,35 @@ fn live(deadline: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    //! Which write wakes a drain.
+    //! Which write wakes a drain, and what is read first.
 
     use super::Word;
 
     fn enter(word: &Word, writes: usize) {
         for _ in 0..writes {
             assert!(word.enter(|| 10).is_ok());
+        }
+    }
+
+    /// A thread may freeze between the two. Then it compares the deadline with the time at which it woke.
+    #[test]
+    fn s1_the_clock_is_read_after_the_word() {
+        type Look = fn(&Word, &dyn Fn() -> u64) -> bool;
+        let looks: [Look; 5] = [
+            |word, now| word.enter(now).is_ok(),
+            |word, now| word.is_valid(1, now),
+            |word, now| word.is_leading(now),
+            |word, now| word.is_open(now),
+            |word, now| !word.extend(1, 2_000, now) && word.deadline().is_none(),
+        ];
+        for (number, look) in looks.into_iter().enumerate() {
+            let word = Word::new();
+            word.open(1_000);
+            let changes_the_word = || {
+                word.revoke();
+                10
+            };
+            assert!(look(&word, &changes_the_word), "{number}: the word was read after the clock");
         }
     }
 

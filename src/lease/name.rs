@@ -130,17 +130,17 @@ impl Identity {
         }
     }
 
-    /// Inside a cluster, uses the pod's name, so that a restarted container takes its own lease back at once.
+    /// Inside a cluster, uses the pod's name, so that a restarted container can take its own lease back at once.
     /// Elsewhere, uses the host's name and a random part.
     ///
     /// The pod's name is `POD_NAME`, from the downward API's `metadata.name`, or else the name in the service account
     /// token that Kubernetes mounts into the pod. Without both, the host's name needs its random part here too, since all
     /// replicas may have one host name. A restarted container then waits for the end of its old lease.
     ///
-    /// If a candidate finds its own name in the lease when it begins, it takes the lease at once. So a name must not
-    /// be used again while an older process with that name may live. If a pod of a `StatefulSet` on a disconnected node is
-    /// deleted by force, its successor has the same name, and the older process closes its gate only when its watch shows
-    /// the successor, or at its next renewal. If you delete pods by force, use an identity that includes the pod's uid.
+    /// If a candidate finds its own name in the lease when it begins, that proves nothing: a pod of a `StatefulSet` that was
+    /// deleted by force may live on beside its successor of the same name. The candidate takes the lease back only if the claim
+    /// in it also has [the uid of its pod](crate::election::ElectionBuilder::pod_uid). Two containers of one pod that contend
+    /// need identities of their own.
     ///
     /// # Errors
     /// [`ErrInvalid`] if the name that was found is not a valid identity, or if `POD_NAME` is not UTF-8.
@@ -241,18 +241,25 @@ mod tests {
         assert!(Identity::new("x".repeat(253)).is_ok());
     }
 
-    /// What is inferred on the host `web`, where the token's file has this content, or where there is no such file.
-    fn inferred(variables: &[(&str, &[u8])], token: Option<&str>) -> Result<String, ErrInvalid> {
-        let variable = |name: &str| {
-            let found = variables.iter().find(|(it, _)| *it == name);
-            found.map(|(_, value)| OsString::from_vec(value.to_vec()))
-        };
+    fn variable(variables: &[(&str, &[u8])], name: &str) -> Option<OsString> {
+        let found = variables.iter().find(|(it, _)| *it == name);
+        found.map(|(_, value)| OsString::from_vec(value.to_vec()))
+    }
+
+    /// Calls `infer` with the token's file, which has this content, or is missing.
+    fn with_token<T>(token: Option<&str>, infer: impl FnOnce(&Path) -> T) -> T {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
         if let Some(token) = token {
             fs::write(&file, token).unwrap();
         }
-        Identity::infer_from(variable, &file, "web", 0xabc).map(|identity| identity.to_string())
+        infer(&file)
+    }
+
+    /// What is inferred on the host `web`.
+    fn inferred(variables: &[(&str, &[u8])], token: Option<&str>) -> Result<String, ErrInvalid> {
+        let infer = |file: &Path| Identity::infer_from(|name| variable(variables, name), file, "web", 0xabc);
+        with_token(token, infer).map(|identity| identity.to_string())
     }
 
     /// A token with these claims.
@@ -295,6 +302,32 @@ mod tests {
         {
             assert_eq!(inferred(&[CLUSTER], Some(token)).as_deref(), Ok(HOST), "{token}");
         }
+    }
+
+    #[test]
+    fn uid_of_the_pod_is_given_or_found() {
+        let uid = |given: Option<&str>, variables: &[(&str, &[u8])], token: Option<&str>| {
+            let found =
+                |file: &Path| pod_uid_from(given.map(str::to_owned), |name| variable(variables, name), file);
+            with_token(token, found)
+        };
+        let (own, token): ((&str, &[u8]), _) = (("POD_UID", b"7-a"), jwt(BOUND));
+        for (given, variables, token, expected) in [
+            (Some("g"), &[own, CLUSTER] as &[_], Some(&*token), Some("g")),
+            (None, &[own, CLUSTER], Some(&token), Some("7-a")),
+            (None, &[("POD_UID", b""), CLUSTER], Some(&token), Some("u")),
+            (None, &[], Some(&token), None),
+            (None, &[CLUSTER], None, None),
+            (None, &[CLUSTER], Some(&jwt(r#"{"kubernetes.io":{"pod":{"name":"a","uid":"a b"}}}"#)), None),
+            (None, &[CLUSTER], Some("opaque"), None),
+        ] {
+            assert_eq!(uid(given, variables, token), Ok(expected.map(str::to_owned)), "{variables:?}");
+        }
+        for odd in ["", "a b", "a/b", &"x".repeat(129)] {
+            let error = uid(Some(odd), &[], None).unwrap_err().to_string();
+            assert!(error.starts_with("invalid uid of the pod:") && error.contains("POD_UID"), "{error}");
+        }
+        uid(None, &[("POD_UID", b"\xff")], None).unwrap_err();
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn not_leader_error_names_request_and_holder() {
     assert_eq!(
         error.to_string(),
         "write attempt rejected as client is not leader: patch deployments.apps/scale \"web\" in namespace \"shop\"; \
-         the last known holder of the lease is \"operator-0\"; nothing was sent: write again once this process leads, or \
+         the last known holder of the lease is \"operator-0\"; nothing was sent: once this process leads, read what is there and decide again, or \
          exempt the request in the election's policy"
     );
     assert!(error.source().is_none());
@@ -66,7 +66,12 @@ fn unused_grantor_has_no_trouble() {
     assert_eq!(leadership.trouble(), None);
     let error = refusal(&leadership, "POST", PATH);
     assert!(!error.to_string().contains("trouble"), "{error}");
-    assert!(error.to_string().contains("nothing was sent: write again once this process leads"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("nothing was sent: once this process leads, read what is there and decide again"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn s1_followers_guarded_future_is_never_polled() {
     assert_eq!(
         error.to_string(),
         "write attempt rejected as client is not leader: charge the card; the last known holder of the lease is \
-         \"operator-0\"; nothing was sent: write again once this process leads"
+         \"operator-0\"; nothing was sent: once this process leads, read what is there and decide again"
     );
     assert_eq!((probe.polls(), probe.drops()), (0, 1), "its future is dropped unpolled");
     assert_eq!(leadership.unanswered(), None, "nothing was sent");

@@ -67,12 +67,13 @@ impl Holder {
         let lease = record.clone().into_json();
         let (annotations, spec) = (&lease["metadata"]["annotations"], &lease["spec"]);
         let pod = annotations[HOLDER_POD].as_str().and_then(|said| HolderPod::read(said, record));
-        let (pod, uid) =
-            pod.zip(holder_pod_uid(record)).ok_or("the holder has not said in which pod it runs")?;
+        let silent = "the holder has not said in which pod it runs";
+        let pod = pod.ok_or(silent)?;
         if annotations[WAITS_FOR] != "{}" {
             // The one that it waits for may live.
             return Err("the holder itself still waits for the writes of a former holder");
         }
+        let uid = holder_pod_uid(record).ok_or(silent)?;
         let duration = spec["leaseDurationSeconds"].as_u64().unwrap_or(0);
         let transitions = &spec["leaseTransitions"];
         let counts = transitions.is_null() || transitions.as_u64().is_some();

@@ -36,5 +36,8 @@ mod tests;
 
 #[cfg(feature = "internal")]
 pub use self::note::{ASKED, CLAIM, WAITS_FOR};
-pub use self::state::{Busy, Call, Gate, Machine, Next, Order};
 pub(in crate::election) use self::stored::pod_of_writer;
+pub use self::{
+    state::{Busy, Call, Gate, Machine, Next, Order},
+    trouble::EarlierProcess,
+};

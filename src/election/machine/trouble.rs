@@ -3,6 +3,17 @@
 use super::state::{Machine, Order, Seen, Staleness};
 use crate::{leadership::Moment, lease::LeaseRecord};
 
+/// What becomes of a lease that an earlier process of this name held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlierProcess {
+    /// It has ended, after a long term: this process takes the lease back.
+    IsSucceeded,
+    /// It has ended, after a short term: this process releases its lease.
+    IsReleased,
+    /// It may still run: this process waits for the end of its lease.
+    MayRun,
+}
+
 impl Machine {
     /// The lease, as last seen.
     pub fn record(&self) -> Option<&LeaseRecord> {
@@ -64,23 +75,13 @@ impl Machine {
         claims && seen.stored.record.holder() == Some(self.me.as_str()) && !seen.own
     }
 
-    /// What becomes of a lease that an earlier process of this name held when this one began, in words.
-    pub fn earlier_process(&self) -> Option<&'static str> {
+    /// What becomes of a lease that an earlier process of this name held when this one began.
+    pub fn earlier_process(&self) -> Option<EarlierProcess> {
         let seen = self.seen().filter(|seen| !seen.is_news)?;
-        let closes = self.closing.is_some();
         match self.predecessor {
-            Some(_) if seen.own && closes => Some(
-                "an earlier container of this pod has held the lease for less than a lease duration; it is released for \
-                 others once that process's writes have ended",
-            ),
-            Some(_) if seen.own => {
-                Some("an earlier container of this pod has held the lease; it is taken back at once")
-            }
-            _ if self.is_namesake(seen) => Some(
-                "the lease is held under this candidate's name, by a process that may still run; this candidate waits for \
-                 the lease's end",
-            ),
-            _ => None,
+            Some(_) if seen.own && self.closing.is_some() => Some(EarlierProcess::IsReleased),
+            Some(_) if seen.own => Some(EarlierProcess::IsSucceeded),
+            _ => self.is_namesake(seen).then_some(EarlierProcess::MayRun),
         }
     }
 

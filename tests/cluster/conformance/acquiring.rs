@@ -1,7 +1,7 @@
 //! When a candidate takes the lease, and what it writes.
 
 use crate::{
-    candidate::{Contender, builder, builder_for, contending, following, leading, patient, start, timing},
+    candidate::{Contender, builder, builder_for, following, leading, patient, start, timing},
     outsider::{Outsider, micro_time},
     support::{judged, lease_writes, no_swap_is_lost_twice, throughout, until},
     world::World,
@@ -106,13 +106,21 @@ pub async fn s6_only_one_of_many_takes_expired_lease(world: &impl World) {
     no_swap_is_lost_twice(world).await;
 }
 
-/// A restarted container takes its own lease back at once. Its earlier process, if it still runs, notices.
-pub async fn restarted_candidate_retakes_its_own_lease(world: &impl World) {
-    let first = leading(world, "candidate-0").await;
+/// A candidate in the pod with this uid.
+async fn in_pod(world: &impl World, uid: &str) -> Contender {
+    start(world, "candidate-0", builder(world, "candidate-0").pod_uid(uid)).await
+}
+
+/// A container that has led for long restarts, and takes its own lease back at once. Its earlier process, if it still runs,
+/// notices.
+pub async fn s6_restarted_container_retakes_its_own_lease(world: &impl World) {
+    let first = in_pod(world, "a-1").await;
     let before = first.elected().await;
     let other = following(world, "candidate-1").await;
     first.line.hold();
-    let second = contending(world, "candidate-0").await;
+    let long_ago = micro_time(SignedDuration::from_hours(-1));
+    Outsider::of(world).patch(json!({ "spec": { "acquireTime": long_ago } })).await;
+    let second = in_pod(world, "a-1").await;
     let after = second.elected().await;
     assert_eq!(after.lease_uid(), before.lease_uid());
     assert_eq!(after.transitions(), before.transitions() + 1);
@@ -126,4 +134,20 @@ pub async fn restarted_candidate_retakes_its_own_lease(world: &impl World) {
     let verdict = judged(world, &["candidate-0", "candidate-1"]).await;
     let [succession] = &verdict.successions()[..] else { panic!("{:?}", verdict.terms) };
     assert_eq!(succession.kind, SuccessionKind::Theft, "before the lease had run out");
+}
+
+/// A pod of a `StatefulSet` is deleted by force while its node is cut off. Its successor has the same name.
+pub async fn s6_pod_of_the_same_name_waits_for_its_namesake(world: &impl World) {
+    let first = in_pod(world, "a-1").await;
+    first.elected().await;
+    let _writing = first.writing();
+    first.line.hold();
+    let second = in_pod(world, "b-2").await;
+    let _writing_too = second.writing();
+    second.elected().await;
+    assert!(!first.candidate().is_leader());
+    first.line.mend();
+    let verdict = judged(world, &["candidate-0"]).await;
+    let [succession] = &verdict.successions()[..] else { panic!("{:?}", verdict.terms) };
+    assert_eq!(succession.kind, SuccessionKind::Takeover);
 }

@@ -66,7 +66,8 @@ scenarios! {
             only_one_of_many_candidates_creates_lease
             free_lease_is_acquired
             s6_only_one_of_many_takes_expired_lease
-            restarted_candidate_retakes_its_own_lease;
+            s6_pod_of_the_same_name_waits_for_its_namesake
+            s6_restarted_container_retakes_its_own_lease;
         crashes:
             s6_successor_of_crashed_leader_leads_after_expiry
             disconnected_leader_is_replaced_and_then_follows

@@ -147,24 +147,6 @@ async fn s12_foreign_fields_survive_every_update() {
     assert_eq!(after["spec"]["leaseTransitions"], 1);
 }
 
-/// A restarted container takes its own lease back at once, and its earlier process notices.
-#[tokio::test(start_paused = true)]
-async fn restarted_candidate_retakes_own_lease_in_new_term() {
-    let server = ApiServer::new();
-    let (first, _) = leading(&server, "a").await;
-    let before = first.candidate().term().unwrap();
-    let second = candidate(&server, "a").start();
-    let after = within(FIRST, "the candidate leads", second.candidate().elected()).await;
-    assert_eq!(after.transitions(), before.transitions() + 1);
-    until(SOON, "the first life has noticed", || !first.candidate().is_leader()).await;
-    // Two live processes with one identity do not take the lease from each other for ever.
-    pass(Duration::from_secs(60)).await;
-    assert!(second.candidate().is_leader() && !first.candidate().is_leader());
-    second.candidate().check(Duration::ZERO).expect("the candidate leads");
-    first.candidate().check(Duration::ZERO).expect("the candidate follows");
-    assert_eq!(spec(&server)["leaseTransitions"], after.transitions());
-}
-
 #[tokio::test(start_paused = true)]
 async fn lease_contains_the_default_timing() {
     let server = ApiServer::new();

@@ -130,7 +130,10 @@ async fn ring_of_priorities_makes_no_storm() {
         .collect();
     pass(Duration::from_secs(600)).await;
     let all = spec(&server)["leaseTransitions"].as_u64().unwrap();
-    assert!(all <= 600 / 2, "{all} transitions in 10 min");
+    assert!(
+        all <= 3 * 600 / 2,
+        "each of them yields at most once in a retry period: {all} transitions in 10 min"
+    );
     drop(running);
 }
 
@@ -161,6 +164,8 @@ async fn question_for_nobody_costs_a_retry_period_and_a_quarter() {
     let began = Instant::now();
     until(SOON, "a has released", || !a.candidate().is_leader()).await;
     pass(SOON).await;
+    assert_eq!(b.candidate().trouble(), None, "a candidate that watches takes it within milliseconds");
+    pass(5 * SOON).await;
     let trouble = b.candidate().trouble().unwrap();
     assert!(trouble.contains(r#"kept for a candidate that has asked for it: "nobody""#), "{trouble}");
     let leads = || a.candidate().is_leader() || b.candidate().is_leader();

@@ -176,6 +176,37 @@ fn s6_listed_writer_of_this_name_is_waited_for_before_the_first_term() {
     }
 }
 
+/// A person writes what a release looks like. It is not later than the claim before it, so it is no word of the holder.
+#[test]
+fn s6_word_with_the_time_of_the_claim_clears_no_holder() {
+    let mut stage = Stage::new();
+    stage.claim("first", 7, 3, None);
+    stage.edit(|it| {
+        it["spec"]["holderIdentity"] = json!("");
+        it["spec"]["leaseDurationSeconds"] = json!(1);
+    });
+    stage.pass(seconds(14));
+    assert!(stage.holder() == "me" && !stage.is_open());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
+/// The wall clock stands still, or is behind. Each claim is later than the one before it.
+#[test]
+fn s6_each_claim_is_later_than_the_last_time_in_the_lease() {
+    let mut stage = Stage::new();
+    let last = stage.wall() + jiff::SignedDuration::from_millis(10);
+    stage.edit(|it| {
+        it["spec"] = json!({ "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 3,
+                             "renewTime": super::examples::time(last) });
+    });
+    stage.now = stage.now.saturating_add(Duration::from_micros(9_999));
+    assert_eq!(stage.wall(), last);
+    stage.pass(0);
+    let renewed = stage.record().unwrap().renew_time().unwrap().parse::<jiff::Timestamp>().unwrap();
+    assert!(stage.is_open() && renewed > last, "{renewed}");
+}
+
 /// A former writer is named twice, and the second time with less.
 #[test]
 fn s6_shorter_time_of_a_former_writer_shortens_nothing() {

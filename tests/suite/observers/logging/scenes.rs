@@ -53,6 +53,8 @@ pub fn play_all() {
     play(true, a_pool_without_its_watch());
     play(true, versions_without_numbers());
     play(true, a_withheld_answer());
+    play(true, processes_of_one_name());
+    play(true, a_comparison_that_panics());
     play(false, connections());
 }
 
@@ -310,6 +312,32 @@ async fn a_pool_without_its_watch() {
     let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).unwrap().share_watches();
     leads(&builder("a").build_in(&pool).unwrap().start()).await;
     pass(SOON).await;
+}
+
+/// In the next container of its pod after a short and after a long term, and in another pod.
+async fn processes_of_one_name() {
+    let server = ApiServer::new();
+    let in_pod = |uid: &str| build(&server, "a", builder("a").pod_uid(uid)).unwrap().start();
+    for (uid, has_led_for_long) in [("1", false), ("1", true), ("2", false)] {
+        let first = in_pod("1");
+        leads(&first).await;
+        if has_led_for_long {
+            let edit =
+                |lease: &mut Value| lease["spec"]["acquireTime"] = "2026-01-01T00:00:00.000000Z".into();
+            server.edit("person", LEASE, edit).unwrap();
+        }
+        drop(first);
+        let second = in_pod(uid);
+        leads(&second).await;
+        second.stop().await;
+    }
+}
+
+async fn a_comparison_that_panics() {
+    let server = ApiServer::new();
+    server.put("x", LEASE, lease(&json!({ "holderIdentity": "x", "leaseDurationSeconds": 5 }))).unwrap();
+    let priority = Priority::new("a", |_| panic!("it breaks")).unwrap();
+    leads(&build(&server, "a", builder("a").priority(priority)).unwrap().start()).await;
 }
 
 async fn a_withheld_answer() {
