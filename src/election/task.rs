@@ -210,7 +210,9 @@ impl Task {
                 asked = orders.asked.take();
                 false
             });
-            asked.iter().for_each(|term| self.machine.give_way(term));
+            if let Some(term) = asked {
+                self.machine.give_way(&term);
+            }
         }
     }
 

@@ -130,6 +130,18 @@ fn ended_before(world: &World<'_>, records: &[WriteRecord], term: &LeaseTerm, ta
     world.plan.layers.early && ends.any(|(_, at)| *at >= born && settled(*at))
 }
 
+/// Whether `writer` is a later process of the machine of `author`, and what that has sent has settled by then. Both are a name
+/// and when the process was born. A machine runs one process at a time.
+fn is_next(world: &World<'_>, author: (&str, &str), writer: (&str, &str), at: u64) -> bool {
+    let born = |it: (&str, &str)| it.1.parse().unwrap_or(u64::MAX / 200);
+    let host = (0..world.hosts.len()).find(|host| author.0 == writer.0 && identity(*host) == writer.0);
+    host.is_some_and(|host| {
+        let margin = world.plan.machines[host].timing().safety_margin().as_millis();
+        let settled = born(writer) + u64::try_from(margin).unwrap_or(0);
+        born(author) < born(writer) && settled * 100 <= at * 101
+    })
+}
+
 /// No write takes effect after a write of another candidate's later term, and no process releases another's term.
 fn in_the_order_of_effects(world: &World<'_>, records: &[WriteRecord], found: &mut impl FnMut(String)) {
     let mut effects: Vec<_> = records.iter().filter(|it| it.took_effect()).collect();
@@ -147,7 +159,9 @@ fn in_the_order_of_effects(world: &World<'_>, records: &[WriteRecord], found: &m
         if let Some(lease) = &record.lease {
             let writer = (record.user.as_str(), record.user_agent.as_str());
             // A candidate may release the lease that the coordinator has given it.
-            if lease.holder_identity.is_empty() && author != writer && author.0 != COORDINATOR {
+            let may_release =
+                author == writer || author.0 == COORDINATOR || is_next(world, author, writer, at);
+            if lease.holder_identity.is_empty() && !may_release {
                 found(format!("release: {writer:?} released the term of {author:?} at {at}"));
             }
             let claim = Some((&lease.holder_identity, lease.lease_transitions, &lease.acquire_time));

@@ -25,15 +25,17 @@ impl Layered {
         client: &Client,
         builder: ElectionBuilder,
     ) -> ElectionBuilder {
-        let mut builder = builder;
+        // A process that starts again on its machine is the next container of one pod.
+        let pod = self.pod.clone().unwrap_or_else(|| format!("pod-{number}"));
+        let mut builder = builder.pod_uid(pod);
         if self.layers.fence {
             builder = builder.layer_lock(fence(self.machines).layer(client.clone()));
         }
-        if let Some(uid) = self.pod.as_ref().filter(|_| self.layers.early) {
+        if self.pod.is_some() && self.layers.early {
             // Writes are as late here as the guarantees allow.
             let early =
                 EarlyTakeover::of_pod(client.clone(), identity(number)).settle(timing.safety_margin());
-            builder = builder.pod_uid(uid).layer_lock(early);
+            builder = builder.layer_lock(early);
         }
         if self.layers.coordinated {
             let coordination = Coordination::new(client.clone(), "1.5.0").expect("a version");

@@ -73,7 +73,6 @@ impl Holder {
             // The one that it waits for may live.
             return Err("the holder itself still waits for the writes of a former holder");
         }
-        let uid = holder_pod_uid(record).ok_or(silent)?;
         let duration = spec["leaseDurationSeconds"].as_u64().unwrap_or(0);
         let transitions = &spec["leaseTransitions"];
         let counts = transitions.is_null() || transitions.as_u64().is_some();
@@ -84,7 +83,8 @@ impl Holder {
         // If the clock of the node was set back since the holder acquired the lease, that time is the later one.
         let wrote =
             time("acquireTime").zip(time("renewTime")).map(|(acquired, renewed)| acquired.max(renewed));
-        Ok(Self { pod, uid, wrote: wrote.ok_or("the lease has no times")? })
+        let wrote = wrote.ok_or("the lease has no times")?;
+        Ok(Self { pod, uid: holder_pod_uid(record).ok_or(silent)?, wrote })
     }
 }
 

@@ -224,7 +224,9 @@ impl Candidate {
         let (order, asked) = (self.order(now), self.asked.take());
         if let Elector::Ours(machine) = &mut self.elector {
             machine.order(order);
-            asked.iter().for_each(|term| machine.give_way(term));
+            if let Some(term) = asked {
+                machine.give_way(&term);
+            }
         }
     }
 

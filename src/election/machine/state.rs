@@ -151,6 +151,7 @@ pub(super) enum Staleness {
     Stale,
 }
 
+#[allow(clippy::large_enum_variant, reason = "a candidate has one lease")]
 #[derive(Clone, Debug)]
 pub(super) enum Lease {
     Unknown,

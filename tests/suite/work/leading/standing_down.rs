@@ -1,18 +1,25 @@
 //! An election that steps down, and contends again later.
 
+use super::support::{Journal, lead, lead_with};
 use crate::locks::flawed::{Flaw, flawed};
 use crate::support::{
     FIRST, LEASE, SKEW, SOON, build, builder, candidate, gated, is_cut_off, is_not_leader, leading, lease,
-    lease_writes, pass, releases, spec, until, within, write,
+    lease_writes, pass, priority::ASKED, releases, spec, until, within, write,
 };
 use futures_util::FutureExt;
 use kube_leader_gate::{
     LeaseTiming,
-    election::LeaseEnd,
+    election::{LeaseEnd, Priority},
     testing::{ApiServer, Fault},
 };
-use serde_json::json;
-use std::time::Duration;
+use serde_json::{Value, json};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 use tokio::time::Instant;
 
 const PAUSE: Duration = Duration::from_secs(30);
@@ -37,6 +44,41 @@ async fn step_down_lets_another_lead_then_contends_again() {
     within(SOON, "the candidate leads again", leader.elected()).await;
     write(&a_client).await.expect("the candidate leads");
     assert_eq!(a.stop().await, LeaseEnd::Released);
+}
+
+/// Work that takes 3 s to end, within its grace. The lease is given away by the program, or since the priority has changed.
+#[tokio::test(start_paused = true)]
+async fn s11_work_that_gives_way_is_waited_for_and_rests() {
+    for by_priority in [false, true] {
+        let server = ApiServer::new();
+        let (journal, precedes) = (Journal::default(), Arc::new(AtomicBool::new(true)));
+        let objects = precedes.clone();
+        let priority = Priority::new("low", move |_| objects.load(Ordering::Relaxed)).unwrap();
+        let ends = || journal.obedient(Duration::from_secs(3));
+        let a = lead_with(&server, "a", builder("a").priority(priority), |_, _| ends());
+        until(FIRST, "a works", || journal.begun().len() == 1).await;
+        let b = lead(&server, "b", ends());
+        until(SOON, "b knows a", || b.leader.holder().is_some()).await;
+        if by_priority {
+            let ask = |lease: &mut Value| lease["metadata"]["annotations"][ASKED] = "b\nhigh".into();
+            server.edit("b", LEASE, ask).unwrap();
+            pass(SOON).await;
+            precedes.store(false, Ordering::Relaxed);
+        } else {
+            a.leader.give_way();
+        }
+        until(Duration::from_secs(6), "b works", || journal.begun().len() == 2).await;
+        assert_eq!(journal.most(), 1, "{by_priority}");
+        // It leaves the lease to others for a retry period.
+        b.shutdown.cancel();
+        within(Duration::from_secs(4), "b stops", b.run).await.unwrap().unwrap();
+        until(Duration::from_secs(4), "a works again", || journal.begun().len() == 3).await;
+        a.leader.give_way();
+        until(Duration::from_secs(4), "a has given way", || spec(&server)["holderIdentity"] == "").await;
+        let free = Instant::now();
+        until(Duration::from_secs(4), "a works once more", || journal.begun().len() == 4).await;
+        assert!(free.elapsed() >= Duration::from_millis(1_990), "{:?}", free.elapsed());
+    }
 }
 
 #[tokio::test(start_paused = true)]
