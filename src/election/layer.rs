@@ -1,10 +1,10 @@
 //! The seam for optional features: layers that wrap the lock of an election, as tower's layers wrap a service.
 
-use super::{candidate::Candidate, machine::pod_of_writer, priority::Priority};
+use super::{candidate::Candidate, priority::Priority};
 use crate::{
     api::RateLimitedLog,
     leadership::Leadership,
-    lease::{BoxLock, LeaseRecord, Lock},
+    lease::{BoxLock, Lock},
 };
 use std::{
     error::Error,
@@ -174,14 +174,6 @@ impl LockContext {
         let rate_limited_log = Mutex::new(RateLimitedLog::new(what));
         Trouble { what, rate_limited_log, leadership: self.candidate.leadership().clone(), is_shown }
     }
-}
-
-/// The uid of the pod in which the holder of this lease runs. None if it is free, or if its holder is of another elector or
-/// does not know its pod.
-#[must_use]
-pub fn holder_pod_uid(record: &LeaseRecord) -> Option<String> {
-    record.holder()?;
-    pod_of_writer(record)
 }
 
 // === impl Trouble ===

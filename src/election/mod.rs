@@ -64,7 +64,8 @@ pub use self::{
     checks::ErrUnhealthy,
     client::{Connections, ReadsOnly},
     ended::{ErrElectionEnded, Finished, LeaseEnd},
-    layer::{LockContext, LockLayer, Trouble, holder_pod_uid},
+    layer::{LockContext, LockLayer, Trouble},
+    machine::holder_pod_uid,
     priority::Priority,
     running::Running,
 };

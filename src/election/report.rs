@@ -4,7 +4,7 @@ use super::{
     candidate::Profile,
     hooks::LeaseCall,
     lease_watch::{WORKS, WatchNews},
-    machine::{Call, EarlierProcess, Machine},
+    machine::{Call, Machine},
 };
 use crate::{
     api::RateLimitedLog,
@@ -59,21 +59,8 @@ impl Report {
                 if holder.is_some() { "the lease has changed hands" } else { "no candidate holds the lease" };
             tracing::info!(holder, "{news}");
             grantor.note_holder(holder);
-            match machine.earlier_process() {
-                None => {}
-                Some(EarlierProcess::IsSucceeded) => {
-                    tracing::info!(
-                        "an earlier container of this pod held the lease; this process takes it back"
-                    );
-                }
-                Some(EarlierProcess::IsReleased) => tracing::warn!(
-                    "an earlier container of this pod held the lease for less than a lease duration; this process releases it \
-                     for other candidates once what that container has sent can no longer take effect"
-                ),
-                Some(EarlierProcess::MayRun) => tracing::warn!(
-                    "another process holds the lease under this identity, and may still run; this process waits for the \
-                     lease's end"
-                ),
+            if let Some(why) = machine.earlier_process() {
+                tracing::warn!("{why}");
             }
         }
         if self.watched.is_some_and(|since| now.saturating_since(since) >= WORKS) {

@@ -109,6 +109,8 @@ impl Recipe {
         command.args(self.arguments);
         command.arg("--kubeconfig").arg(kubeconfig);
         command.args(["--lease", &self.contest.lease.to_string(), "--identity", identity]);
+        // A process that begins in the place of another one is the next container of its pod.
+        command.env("POD_UID", identity);
         command.args(["--timing", &self.timing.to_string(), "--writers", &self.pace.writers.to_string()]);
         command.args(["--write-every", &format!("{}ms", self.pace.every.as_millis())]);
         if self.pace.restless {

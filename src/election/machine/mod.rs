@@ -1,13 +1,20 @@
 //! One candidate of an election, as a machine without I/O: news, answers and orders go in; the next call, the next moment and
 //! the state of the gate come out. It has no clock, no future, and no chance but a seed.
 //!
-//! Three ideas keep it small.
+//! Five ideas keep it small.
 //! - **A claim names its process** (`note`). "Is the lease mine?" is one comparison. A copy, a late claim, an edited
 //!   duration and a second process with this identity are known by it. A write counts only if the server stored what was
 //!   sent.
 //! - **A term begins and goes on only by an answered write** (`answer`). A claim whose answer was lost, and that turns out to
 //!   stand, is claimed again.
 //! - **Each holder of the lease is waited for, unless a word says that it has stopped** (`observe`, `formers`).
+//! - **An earlier container of this pod counts as this candidate**, since the kubelet has ended it (`observe`). Its name alone
+//!   proves nothing: the claim also has the uid of the pod. Its writes have ended without an answer.
+//! - **A term that is given back has a reason, which says how its candidate rests** (`state`, `observe`). The order of the
+//!   moment at which the release is seen says nothing: the process may stand down meanwhile.
+//!
+//! In each turn, the task tells the machine the news and its order, makes the gate what [`Machine::gate`] says, looks at what the
+//! process still does (`Busy`), and calls [`Machine::poll`]. Work that has not ended keeps the lease, whatever the order is.
 //!
 //! Times count from the sending of a claim that is answered: the deadline of this process comes after the renew deadline
 //! (rule S1), and the lease's end for others after the lease duration. In the safety margin between the two, a write that was
@@ -36,8 +43,7 @@ mod tests;
 
 #[cfg(feature = "internal")]
 pub use self::note::{ASKED, CLAIM, WAITS_FOR};
-pub(in crate::election) use self::stored::pod_of_writer;
 pub use self::{
     state::{Busy, Call, Gate, Machine, Next, Order},
-    trouble::EarlierProcess,
+    stored::holder_pod_uid,
 };

@@ -11,10 +11,12 @@ use std::{collections::BTreeMap, time::Duration};
 /// A release writes this duration or less, as client-go's does. A lease that a person empties keeps its duration.
 const RELEASED: Duration = Duration::from_secs(1);
 
-/// The uid of the pod of the process that has written this lease last, if that process is of this crate and knows it.
-pub(in crate::election) fn pod_of_writer(record: &LeaseRecord) -> Option<String> {
-    let stored = Stored::new(record.clone());
-    stored.claim().map(|claim| claim.pod.clone()).filter(|pod| !pod.is_empty())
+/// The uid of the pod in which the holder of this lease runs. None if it is free, or if its holder is of another elector or
+/// does not know its pod.
+#[must_use]
+pub fn holder_pod_uid(record: &LeaseRecord) -> Option<String> {
+    record.holder()?;
+    Stored::new(record.clone()).claim().map(|claim| claim.pod.clone()).filter(|pod| !pod.is_empty())
 }
 
 #[derive(Clone, Debug)]

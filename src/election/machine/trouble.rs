@@ -3,17 +3,6 @@
 use super::state::{Machine, Order, Seen, Staleness};
 use crate::{leadership::Moment, lease::LeaseRecord};
 
-/// What becomes of a lease that an earlier process of this name held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EarlierProcess {
-    /// It has ended, after a long term: this process takes the lease back.
-    IsSucceeded,
-    /// It has ended, after a short term: this process releases its lease.
-    IsReleased,
-    /// It may still run: this process waits for the end of its lease.
-    MayRun,
-}
-
 impl Machine {
     /// The lease, as last seen.
     pub fn record(&self) -> Option<&LeaseRecord> {
@@ -75,14 +64,18 @@ impl Machine {
         claims && seen.stored.record.holder() == Some(self.me.as_str()) && !seen.own
     }
 
-    /// What becomes of a lease that an earlier process of this name held when this one began.
-    pub fn earlier_process(&self) -> Option<EarlierProcess> {
+    /// Why this process does not take the lease at once although it held its name when it began, in words.
+    pub fn earlier_process(&self) -> Option<&'static str> {
         let seen = self.seen().filter(|seen| !seen.is_news)?;
-        match self.predecessor {
-            Some(_) if seen.own && self.closing.is_some() => Some(EarlierProcess::IsReleased),
-            Some(_) if seen.own => Some(EarlierProcess::IsSucceeded),
-            _ => self.is_namesake(seen).then_some(EarlierProcess::MayRun),
+        if self.is_namesake(seen) {
+            return Some(
+                "another process holds the lease under this identity, and may still run; this process waits for the lease's end",
+            );
         }
+        (self.predecessor.is_some() && self.closing.is_some()).then_some(
+            "an earlier container of this pod held the lease for less than a lease duration; this process releases it for other \
+             candidates once what that container has sent can no longer take effect",
+        )
     }
 
     /// When this process first saw the claim of an earlier container of its pod, whose writes have ended without an answer.

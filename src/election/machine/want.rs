@@ -14,6 +14,9 @@ use crate::{
 use jiff::Timestamp;
 use std::time::Duration;
 
+const STORED_OTHERWISE: &str =
+    "the lease has no holder, but it was stored in another form than a release, so the other candidates wait";
+
 /// After so many failures a candidate that stops leaves the lease to expire.
 const MOST_FAILURES: u32 = 3;
 
@@ -232,7 +235,11 @@ impl Machine {
                 let soon = self.timing.retry_period() / 8;
                 Want::Call(LeaseCall::Read, self.looked.saturating_add(soon))
             }
-            _ if stops => Want::Done(self.is_left(stored)),
+            _ if stops => {
+                let is_own = |it: &&Stored| it.record.holder().is_none() && self.has_written(it);
+                let is_odd = stored.filter(is_own).is_some_and(|it| !it.is_vacant());
+                Want::Done(if is_odd { Err(STORED_OTHERWISE) } else { Ok(()) })
+            }
             _ if self.acquires() => self.wants_to_take(stored, free_from, now),
             _ => self.look(),
         }
@@ -251,17 +258,6 @@ impl Machine {
     /// Whether this candidate may take the lease.
     pub(super) fn acquires(&self) -> bool {
         self.order == Order::Contend && !self.busy.works
-    }
-
-    /// How this candidate has left the lease, which is not its own.
-    fn is_left(&self, stored: Option<&Stored>) -> Result<(), &'static str> {
-        let own = stored.filter(|it| it.record.holder().is_none() && self.has_written(it));
-        match own {
-            Some(it) if !it.is_vacant() => Err(
-                "the lease has no holder, but it was stored in another form than a release, so the other candidates wait",
-            ),
-            _ => Ok(()),
-        }
     }
 
     fn wants_to_take(&self, stored: Option<&Stored>, free_from: Moment, now: Moment) -> Want {

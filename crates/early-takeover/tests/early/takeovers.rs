@@ -117,7 +117,13 @@ async fn late_renewal_of_ended_process_delays_nothing() {
     report_end(&server, "a");
     until(SETTLE + SOON, "b reads the pod", || slow.hits() > 0).await;
     let late = after_renewal(&server, 1).replace('Z', ".000000Z");
-    server.edit("a", LEASE, |lease| lease["spec"]["renewTime"] = late.into()).unwrap();
+    let renew = |lease: &mut serde_json::Value| {
+        let before = lease["spec"]["renewTime"].take();
+        let claim = &mut lease["metadata"]["annotations"]["kube-leader-gate/claim"];
+        *claim = claim.as_str().unwrap().replace(before.as_str().unwrap(), &late).into();
+        lease["spec"]["renewTime"] = late.into();
+    };
+    server.edit("a", LEASE, renew).unwrap();
     within(SETTLE + SOON * 2, "b leads", b.candidate().elected()).await;
 }
 

@@ -182,8 +182,8 @@ async fn insists(process: &mut Guarded, signal: Signal) -> Option<i32> {
 
 #[tokio::test]
 async fn second_signal_ends_sidecar_at_once() {
-    let upstream = Upstream::start().await;
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let upstream = Upstream::start().await;
         let mut sidecar = Sidecar::leading(&upstream, "a").await;
         let hang = upstream.server.inject(Fault::hang_before().resource("configmaps"));
         let mut write =
