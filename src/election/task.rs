@@ -218,16 +218,16 @@ impl Task {
 
     /// The order to stop is carried out.
     fn done(&mut self, how: Result<(), &'static str>) {
-        self.report.profile.liveness.orders.send_if_modified(|orders| {
+        let is_news = self.report.profile.liveness.orders.send_if_modified(|orders| {
             let is_news = orders.order == Order::Stop && orders.left.is_none();
             if is_news {
                 orders.left = Some(how.map_or(LeaseEnd::LeftToExpire, |()| LeaseEnd::Released));
-                if let Err(reason) = how {
-                    tracing::warn!(reason, "the lease was not released; it expires by itself");
-                }
             }
             is_news
         });
+        if let (true, Err(reason)) = (is_news, how) {
+            tracing::warn!(reason, "the lease was not released; it expires by itself");
+        }
     }
 
     // --- calls ---

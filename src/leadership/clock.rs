@@ -18,7 +18,7 @@ pub struct Moment(u64);
 /// Implement it to drive leadership from a simulation. `now` must never go backwards. Each write calls it, so keep it
 /// cheap. If it panics in a task of the election, the election ends
 /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). A write without an answer at whose end it
-/// panics counts as under way for ever.
+/// panics counts as under way for ever. It must not call this leadership: a grant reads the clock under its lock.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present instant.
     fn now(&self) -> Moment;

@@ -60,7 +60,8 @@ pub struct Args {
     pub metrics: Option<SocketAddr>,
 
     /// The name in the Lease, which no other process may use [default: the pod's name, from `POD_NAME` or the token;
-    /// outside a pod the host's name and a random part]
+    /// outside a pod the host's name and a random part]. A sidecar that starts again in its pod takes its own Lease back at
+    /// once if it knows the uid of the pod, from `POD_UID` or the token
     #[arg(long, env = "LEADER_GATE_IDENTITY", value_name = "ID")]
     pub identity: Option<Identity>,
 

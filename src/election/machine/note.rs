@@ -10,7 +10,8 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 /// Says which process wrote the last claim or release: `PROCESS TIME UID SECONDS POD NAME`.
 pub const CLAIM: &str = "kube-leader-gate/claim";
-/// Says who may still write, and how long from this claim on: `{"NAME": MILLISECONDS}`. The holder's gate stays shut
+/// Says who may still write, and how long from this claim on: `{"NAME\nPROCESS": MILLISECONDS}`, without a process if it is of
+/// another elector. Two processes may have one name, and the word of one is none of the other. The holder's gate stays shut
 /// meanwhile. Each claim has one. A claim with an empty list says that every earlier holder has stopped, so without the list
 /// it says nothing.
 pub const WAITS_FOR: &str = "kube-leader-gate/waits-for";
@@ -53,6 +54,11 @@ pub(super) struct Question {
 /// Who may still write, and how long.
 pub(super) type Rests = BTreeMap<String, Duration>;
 
+/// Names a process of this crate among those that may still write.
+pub(super) fn writer(name: &str, process: u64) -> String {
+    format!("{name}\n{process:x}")
+}
+
 /// Reads the text of an annotation. None if it is missing, no text, or too long.
 pub(super) fn text(value: Option<&Value>) -> Option<&str> {
     value?.as_str().filter(|text| text.len() <= LONGEST)
@@ -75,6 +81,11 @@ pub(super) fn write_rests(rests: &Rests) -> String {
 // === impl Claim ===
 
 impl Claim {
+    /// Names this process among those that may still write.
+    pub(super) fn writer(&self) -> String {
+        writer(&self.name, self.process)
+    }
+
     pub(super) fn read(text: &str) -> Option<Self> {
         let [process, time, uid, lasts, pod, name] =
             text.splitn(6, ' ').collect::<Vec<_>>().try_into().ok()?;

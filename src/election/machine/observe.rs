@@ -2,6 +2,7 @@
 
 use super::{
     formers::UNSEEN,
+    note::writer,
     state::{ActiveTerm, Closing, Lease, Machine, Predecessor, Reason, Seen, Staleness},
     stored::Stored,
     update::following,
@@ -11,7 +12,6 @@ use crate::{
     leadership::{Loss, Moment, Term},
     lease::{LeaseEvent, LeaseRecord},
 };
-use std::time::Duration;
 
 impl Machine {
     /// Takes in news of the watch.
@@ -99,8 +99,9 @@ impl Machine {
         }
         if let Lease::Present(seen) = &last {
             self.note_former(seen, next.as_ref(), now);
-            let released = next.as_ref().is_some_and(|it| it.is_released() && self.has_written(it));
-            if released && self.is_mine(&seen.stored) {
+            let is_free =
+                next.as_ref().is_some_and(|it| it.record.holder().is_none() && self.has_written(it));
+            if is_free && self.is_mine(&seen.stored) {
                 self.rest(&seen.stored.record.term(), now);
             }
         }
@@ -121,12 +122,8 @@ impl Machine {
     fn rest(&mut self, term: &Term, now: Moment) {
         let Some(closing) = self.closing.as_ref().filter(|it| it.term.is_same(term)) else { return };
         let (period, lease) = (self.timing.retry_period(), self.timing.lease_duration());
-        let (rest, silence) = match closing.reason {
-            Reason::Preceded => (period, period),
-            Reason::Moved => (period, lease),
-            Reason::Stopped => (Duration::ZERO, lease),
-        };
-        self.rest_until = self.rest_until.max(now.saturating_add(rest));
+        let silence = if closing.reason == Reason::Preceded { period } else { lease };
+        self.rest_until = self.rest_until.max(now.saturating_add(closing.reason.rest(&self.timing)));
         self.ask_from = self.ask_from.max(now.saturating_add(silence));
     }
 
@@ -136,10 +133,9 @@ impl Machine {
         self.look_for_the_predecessor(is_first, &stored, now);
         let mine = self.is_mine(&stored);
         if !mine || is_first {
-            // Whom another holder waits for is waited for here, too. Its own writes end with its terms, but before its first
-            // term this name is of another process.
-            let is_own = |who: &str| who == self.me.as_str() && self.led.is_some();
-            for (who, rest) in stored.waits_for().into_iter().flatten().filter(|it| !is_own(it.0)) {
+            // Whom another holder waits for is waited for here, too, but for this process itself.
+            let own = writer(self.me.as_str(), self.process);
+            for (who, rest) in stored.waits_for().into_iter().flatten().filter(|it| *it.0 != own) {
                 self.formers.add(who, *rest, now);
             }
             if stored.is_as_written() {
@@ -198,8 +194,8 @@ impl Machine {
             return;
         }
         // A lease that was emptied by hand may still show whose it was. If not, no release tells of that holder.
-        let shown = was.holder().or_else(|| last.stored.claim().map(|it| it.name.as_str()));
-        let holder = shown.unwrap_or(UNSEEN);
+        let shown = last.stored.writer();
+        let holder = shown.as_deref().unwrap_or(UNSEEN);
         // A word is later than all times that its writer has seen in the lease, so a restored copy is none. Nor is one of
         // this process's own claims that comes after another claim.
         let is_own_word = was.resource_version() == self.wrote_over;

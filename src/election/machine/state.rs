@@ -300,10 +300,19 @@ impl Machine {
         stored.record.holder() == Some(self.me.as_str()) && self.has_written(stored)
     }
 
-    /// Whether this is a claim of that term. Other electors trust the duration in the lease, so it must not be shorter.
+    /// Whether this is a claim of that term, and of this very process. Other electors trust the duration in the lease, so it must
+    /// not be shorter.
     pub(super) fn is_of(&self, stored: &Stored, term: &ActiveTerm) -> bool {
         let lasts = stored.record.duration() >= Some(self.timing.lease_duration());
-        self.is_mine(stored) && lasts && stored.record.term().is_same(&term.name)
+        let own = stored.claim().is_some_and(|claim| claim.process == self.process);
+        own && self.is_mine(stored) && lasts && stored.record.term().is_same(&term.name)
+    }
+}
+
+impl Reason {
+    /// How long the candidate leaves the lease to others.
+    pub(super) fn rest(self, timing: &LeaseTiming) -> Duration {
+        if self == Self::Stopped { Duration::ZERO } else { timing.retry_period() }
     }
 }
 

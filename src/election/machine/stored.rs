@@ -59,6 +59,11 @@ impl Stored {
         lasts.is_some() && self.record.duration() == lasts
     }
 
+    /// Whose lease it is, or was when a person emptied it. None if that is not shown.
+    pub(super) fn writer(&self) -> Option<String> {
+        self.claim().map(Claim::writer).or_else(|| self.record.holder().map(str::to_owned))
+    }
+
     /// Whom the holder waits for, if it is of this crate.
     pub(super) fn waits_for(&self) -> Option<&Rests> {
         self.claim().map(|_| &self.waits_for)

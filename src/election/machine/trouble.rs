@@ -92,6 +92,7 @@ impl Machine {
     pub fn long_wait(&self, now: Moment) -> Option<String> {
         let (name, until) = self.waits_for(now)?;
         let rest = until.saturating_since(now);
+        let name = name.split('\n').next().unwrap_or_default();
         let name = if name.is_empty() { "a former holder".to_owned() } else { format!("{name:?}") };
         (rest > self.timing.lease_duration()).then(|| {
             format!(

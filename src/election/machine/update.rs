@@ -70,9 +70,9 @@ impl Machine {
         let mut rests = self.formers.rests(now);
         // The holder that this claim replaces. It goes into the list, because it may still write.
         if let Some(seen) = self.seen().filter(|seen| !seen.own && now < seen.until())
-            && let Some(holder) = seen.stored.record.holder()
+            && let Some(holder) = seen.stored.writer().filter(|_| seen.stored.record.holder().is_some())
         {
-            rests.insert(holder.to_owned(), seen.longest.min(LONGEST_SANE));
+            rests.insert(holder, seen.longest.min(LONGEST_SANE));
         }
         let mut update = self.claim(self.process, over, &rests, wall);
         update.acquire_time.clone_from(&update.renew_time);

@@ -133,19 +133,21 @@ impl Machine {
         }
     }
 
-    /// Closes the term if the process stops, or if another candidate has asked for the lease.
+    /// Gives the term back that the lease shows, if the process stops, or if another candidate has asked for the lease. It may
+    /// have ended already, by its deadline or with the predecessor.
     pub(super) fn close_if_told(&mut self) {
-        let Some(term) = &self.term else { return };
-        let asked = self.seen().and_then(|seen| self.yields(&seen.stored));
-        let stops = (self.order == Order::Stop).then_some(Reason::Stopped);
-        if let Some(reason) = asked.or(stops) {
-            self.close(term.name.clone(), reason);
+        let Some(stored) = self.seen().map(|seen| &seen.stored).filter(|it| self.is_mine(it)) else { return };
+        let stops = (self.order == Order::Stop && self.term.is_some()).then_some(Reason::Stopped);
+        if let Some(reason) = self.yields(stored).or(stops) {
+            self.close(stored.record.term(), reason);
         }
     }
 
-    /// Ends this term in good order. The first reason counts.
+    /// Gives this term back in good order. The first reason counts, and a late order for another term ends none.
     fn close(&mut self, term: Term, reason: Reason) {
-        if self.closing.as_ref().is_none_or(|it| !it.term.is_same(&term)) {
+        let is_closing =
+            self.closing.as_ref().is_some_and(|it| it.term.is_same(&term) || self.is_in(Some(&it.term)));
+        if !is_closing {
             self.closing = Some(Closing { term, reason });
         }
     }
@@ -228,7 +230,8 @@ impl Machine {
             (_, Some(_)) if stops => self.gives_back(now),
             (_, Some(it)) => {
                 let release = if now < self.ends() { self.gives_back(now) } else { Want::Nothing };
-                let ends = self.ends().saturating_add(self.turn(it));
+                let rest = self.closing.as_ref().map_or(Duration::ZERO, |it| it.reason.rest(&self.timing));
+                let ends = self.ends().saturating_add(self.turn(it).max(rest));
                 release.or(if self.acquires() { self.wants_to_take(stored, ends, now) } else { self.look() })
             }
             _ if stops && self.may_land(stored, now) => {

@@ -13,4 +13,5 @@ mod priority;
 mod slow_answers;
 mod stops;
 mod storms;
+mod taken_back;
 mod terms;
