@@ -29,14 +29,12 @@ pub struct Finished<T> {
 pub enum LeaseEnd {
     /// The lease is free, or another candidate holds it, as far as this candidate has heard.
     Released,
-    /// The lease expires by itself. There are five possible reasons:
+    /// The lease expires by itself. There are four possible reasons:
     ///
     /// - a write that ended without an answer could have taken effect as long as the lease lasts;
     /// - the election could not reach the API server;
     /// - this candidate had just taken the lease, for example by its [priority](super::Priority), and the former holder may
     ///   still write;
-    /// - the lease names this candidate, but an earlier container of its pod has written it, and this process had not taken
-    ///   it over yet;
     /// - the API server has stored something else than the release, as a webhook may make it do, so the other candidates wait.
     LeftToExpire,
 }
