@@ -32,6 +32,7 @@ mod ask;
 mod formers;
 mod note;
 mod observe;
+mod order;
 mod state;
 mod stored;
 mod trouble;

@@ -173,7 +173,7 @@ impl Machine {
         } else if self.pod.as_ref().is_some_and(|pod| *pod == claim.pod) {
             self.predecessor = Some(Predecessor { process: claim.process, seen: now });
             if stored.held() < claim.lasts {
-                self.closing = Some(Closing { term: stored.record.term(), reason: Reason::Moved });
+                self.closing = Some(Closing { term: stored.record.term(), reason: Reason::EndedSoon });
             }
         }
     }

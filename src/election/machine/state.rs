@@ -195,6 +195,8 @@ pub(super) enum Reason {
     Preceded,
     /// The lease is moved: a person has asked, or this process gives way.
     Moved,
+    /// The container of this pod that held it has ended soon after its gain.
+    EndedSoon,
     /// The process stops or stands down, and says itself when it contends again.
     Stopped,
 }
@@ -304,8 +306,9 @@ impl Machine {
     /// not be shorter.
     pub(super) fn is_of(&self, stored: &Stored, term: &ActiveTerm) -> bool {
         let lasts = stored.record.duration() >= Some(self.timing.lease_duration());
-        let own = stored.claim().is_some_and(|claim| claim.process == self.process);
-        own && self.is_mine(stored) && lasts && stored.record.term().is_same(&term.name)
+        let own = stored.claim().is_some_and(|it| it.process == self.process);
+        let holds = own && stored.record.holder() == Some(self.me.as_str());
+        holds && lasts && stored.record.term().is_same(&term.name)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the rest of the process may know, and what is wrong, in words for a person.
 
-use super::state::{Machine, Order, Seen, Staleness};
+use super::state::{Machine, Order, Reason, Seen, Staleness};
 use crate::{leadership::Moment, lease::LeaseRecord};
 
 impl Machine {
@@ -72,10 +72,10 @@ impl Machine {
                 "another process holds the lease under this identity, and may still run; this process waits for the lease's end",
             );
         }
-        (self.predecessor.is_some() && self.closing.is_some()).then_some(
+        self.closing.as_ref().filter(|it| it.reason == Reason::EndedSoon).map(|_| {
             "an earlier container of this pod held the lease for less than a lease duration; this process releases it for other \
-             candidates once what that container has sent can no longer take effect",
-        )
+             candidates once what that container has sent can no longer take effect"
+        })
     }
 
     /// When this process first saw the claim of an earlier container of its pod, whose writes have ended without an answer.

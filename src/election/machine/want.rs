@@ -1,14 +1,12 @@
 //! What to do next: what the gate has to be, and which call is due.
 
 use super::{
-    state::{
-        ActiveTerm, Busy, Call, Closing, Flight, Gate, Lease, Machine, Next, Order, Reason, Seen, Staleness,
-    },
+    state::{ActiveTerm, Busy, Call, Flight, Gate, Lease, Machine, Next, Order, Seen, Staleness},
     stored::Stored,
 };
 use crate::{
     election::hooks::LeaseCall,
-    leadership::{Loss, Moment, Term},
+    leadership::{Loss, Moment},
     lease::{JITTER, LeaseRecord},
 };
 use jiff::Timestamp;
@@ -27,32 +25,6 @@ enum Want {
 }
 
 impl Machine {
-    // --- what comes in ---
-
-    /// Takes in what the rest of the process wants.
-    pub fn order(&mut self, order: Order) {
-        if order == Order::Stop && self.order != Order::Stop {
-            // Failures before the order do not count.
-            (self.failures, self.pause_until, self.asked_until) = (0, Moment::default(), Moment::default());
-        }
-        self.order = order;
-        self.close_if_told();
-    }
-
-    /// Ends `term` in good order, for another candidate, also if its gate has not opened. Nothing if a later term has begun.
-    pub fn give_way(&mut self, term: &Term) {
-        if self.term.as_ref().is_none_or(|own| own.name.is_same(term)) {
-            self.close(term.clone(), Reason::Moved);
-        }
-    }
-
-    /// Takes in that another part of the process has ended the term.
-    pub fn end_term(&mut self, loss: Loss) {
-        (self.term, self.lost) = (None, loss);
-    }
-
-    // --- what comes out ---
-
     /// What the gate has to be now. The task applies it after each input and each wait.
     pub fn gate(&self, now: Moment) -> Gate {
         let Some(term) = &self.term else { return Gate::Shut(self.lost) };
@@ -121,38 +93,11 @@ impl Machine {
         wanted.min(most).max(shortest)
     }
 
-    /// Whether this candidate stops, or gives its term to others. Then a call under way is not waited for longer than a call
-    /// timeout.
-    pub fn is_ending(&self) -> bool {
-        self.order == Order::Stop || self.term.as_ref().is_some_and(|term| self.is_closing(term))
-    }
-
     pub(super) fn look_at_the_clock(&mut self, now: Moment) {
         if self.term.is_some() && now >= self.deadline() {
             (self.term, self.lost) = (None, Loss::Expired); // rule S1: the gate has seen the same
         }
     }
-
-    /// Gives the term back that the lease shows, if the process stops, or if another candidate has asked for the lease. It may
-    /// have ended already, by its deadline or with the predecessor.
-    pub(super) fn close_if_told(&mut self) {
-        let Some(stored) = self.seen().map(|seen| &seen.stored).filter(|it| self.is_mine(it)) else { return };
-        let stops = (self.order == Order::Stop && self.term.is_some()).then_some(Reason::Stopped);
-        if let Some(reason) = self.yields(stored).or(stops) {
-            self.close(stored.record.term(), reason);
-        }
-    }
-
-    /// Gives this term back in good order. The first reason counts, and a late order for another term ends none.
-    fn close(&mut self, term: Term, reason: Reason) {
-        let is_closing =
-            self.closing.as_ref().is_some_and(|it| it.term.is_same(&term) || self.is_in(Some(&it.term)));
-        if !is_closing {
-            self.closing = Some(Closing { term, reason });
-        }
-    }
-
-    // --- the next call ---
 
     fn wants(&self, now: Moment) -> Want {
         let gives_up = self.order == Order::Stop && self.failures >= MOST_FAILURES && !self.busy.writes;
@@ -198,17 +143,6 @@ impl Machine {
     fn ends(&self) -> Moment {
         let late = self.seen().filter(|_| !self.is_in(self.led.as_ref()));
         late.map_or_else(|| self.claimed.saturating_add(self.timing.lease_duration()), Seen::until)
-    }
-
-    /// Whether the term ends in good order: its gate is closed for good, and it is not renewed.
-    fn is_closing(&self, term: &ActiveTerm) -> bool {
-        self.closing.as_ref().is_some_and(|it| it.term.is_same(&term.name))
-    }
-
-    /// Whether the lease shows this term.
-    pub(super) fn is_in(&self, term: Option<&Term>) -> bool {
-        let shown = self.seen().map(|seen| seen.stored.record.term());
-        shown.zip(term).is_some_and(|(shown, term)| shown.is_same(term))
     }
 
     /// From when the lease may be released. None while a write may begin or is under way: then it is rather left

@@ -7,7 +7,7 @@ use crate::{
         machine::{ASKED, Busy, CLAIM, Call, Gate, Machine, Next, Order, WAITS_FOR},
         priority::Priority,
     },
-    leadership::Moment,
+    leadership::{Moment, Term},
     lease::{ErrLock, ErrLockKind, Identity, LeaseEvent, LeaseName, LeaseRecord, LeaseTiming},
 };
 use jiff::{SignedDuration, Timestamp};
@@ -82,6 +82,26 @@ impl Stage {
         assert!(stage.is_open());
         stage.calls.clear();
         stage
+    }
+
+    /// One that begins, and finds its name in the lease: a process in this pod has held it for so many seconds.
+    pub(super) fn restarted(pod: &'static str, held: i64) -> Self {
+        let mut stage = Self::new();
+        stage.others = (pod, held);
+        stage.claim("me", 77, 4, None);
+        stage
+    }
+
+    /// The term in which it leads, and the term before it.
+    pub(super) fn terms(&self) -> [Term; 2] {
+        let Gate::Open { term, .. } = self.gate() else { panic!("it leads") };
+        [0, 1].map(|before| Term::new(term.lease_uid(), term.transitions() - before))
+    }
+
+    /// The term in which it leads is given away.
+    pub(super) fn give_way(&mut self) {
+        let [term, _] = self.terms();
+        self.machine.give_way(&term);
     }
 
     // --- time ---

@@ -8,24 +8,18 @@ use crate::{
         machine::{ASKED, Gate, Order},
         priority::HOLDER_KEY,
     },
-    leadership::{Loss, Term},
+    leadership::Loss,
     lease::{ErrLockKind, LeaseTiming},
 };
 use serde_json::json;
 use std::time::Duration;
-
-/// The term of a candidate that leads is given away.
-fn give_way(stage: &mut Stage) {
-    let Gate::Open { term, .. } = stage.gate() else { panic!("it leads") };
-    stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions()));
-}
 
 /// A policy refuses each release (an empty holder, or a duration below 5 s). The only replica gives way once. S4: a lease that
 /// cannot be released is left to expire. Then each candidate may take it.
 #[test]
 fn refused_release_ends_with_the_lease() {
     let mut stage = Stage::leading();
-    give_way(&mut stage);
+    stage.give_way();
     stage.play(seconds(120), |stage, call| match call.what {
         Release => Err(error(ErrLockKind::Refused)),
         _ => stage.carry_out(call),
@@ -37,11 +31,11 @@ fn refused_release_ends_with_the_lease() {
 #[test]
 fn late_order_to_end_an_earlier_term_reopens_nothing() {
     let mut stage = Stage::leading();
-    let Gate::Open { term, .. } = stage.gate() else { panic!() };
+    let [_, earlier] = stage.terms();
     stage.busy.writes = true;
-    stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions()));
+    stage.give_way();
     assert!(matches!(stage.gate(), Gate::Closing { .. }));
-    stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions() - 1));
+    stage.machine.give_way(&earlier);
     assert!(matches!(stage.gate(), Gate::Closing { .. }), "{:?}", stage.gate());
 }
 
@@ -83,7 +77,7 @@ fn stop_ends_without_calls_although_the_watch_works() {
 #[test]
 fn candidate_that_gives_way_rests_although_the_answer_is_lost() {
     let mut stage = Stage::leading();
-    give_way(&mut stage);
+    stage.give_way();
     let mut once = true;
     stage.play(1_900, |stage, call| {
         let answer = stage.carry_out(call);
@@ -103,7 +97,7 @@ fn s11_work_keeps_the_lease_until_it_has_ended() {
         stage.pass(100);
         stage.busy.works = true;
         match told {
-            0 => give_way(&mut stage),
+            0 => stage.give_way(),
             1 => stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n3")),
             _ => stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other")),
         }
@@ -125,7 +119,7 @@ fn reason_of_the_term_says_how_its_candidate_rests() {
         stage.pass(100);
         stage.busy.works = true;
         match question {
-            None => give_way(&mut stage),
+            None => stage.give_way(),
             Some(text) => stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!(text)),
         }
         stage.busy.works = false;

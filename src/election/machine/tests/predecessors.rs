@@ -10,17 +10,9 @@ use crate::{
 };
 use serde_json::json;
 
-/// A lease that a process of this name wrote in this pod, and had held for so many seconds.
-fn restarted(pod: &'static str, held: i64) -> Stage {
-    let mut stage = Stage::new();
-    stage.others = (pod, held);
-    stage.claim("me", 77, 4, None);
-    stage
-}
-
 #[test]
 fn s6_container_that_restarts_takes_the_lease_of_its_pod_at_once() {
-    let mut stage = restarted("here", 15);
+    let mut stage = Stage::restarted("here", 15);
     assert_eq!(stage.machine.earlier_process(), None);
     stage.pass(10);
     assert!(stage.is_open());
@@ -38,7 +30,7 @@ fn s6_container_that_restarts_takes_the_lease_of_its_pod_at_once() {
 #[test]
 fn s6_pod_of_the_same_name_waits_for_its_namesake() {
     for pod in ["elsewhere", "-"] {
-        let mut stage = restarted(pod, 3_600);
+        let mut stage = Stage::restarted(pod, 3_600);
         assert_eq!(stage.machine.oddity(), None, "it may have ended");
         assert!(stage.machine.earlier_process().unwrap().contains("may still run"));
         stage.pass(seconds(14));
@@ -56,7 +48,7 @@ fn s6_pod_of_the_same_name_waits_for_its_namesake() {
 /// it is the only one, a rest later.
 #[test]
 fn s6_lease_of_a_container_that_ended_soon_is_released_for_others() {
-    let mut stage = restarted("here", 14);
+    let mut stage = Stage::restarted("here", 14);
     let mut other = Stage::new();
     other.machine = Machine::new(Identity::new("other").unwrap(), None, 2, None, LeaseTiming::fast());
     other.put(stage.lease.clone().unwrap());
@@ -77,7 +69,7 @@ fn s6_lease_of_a_container_that_ended_soon_is_released_for_others() {
 /// A crash loop writes nothing, so the lease ends as if no process had begun.
 #[test]
 fn s6_crash_loop_does_not_prolong_the_lease() {
-    let mut lease = restarted("here", 3).lease.unwrap();
+    let mut lease = Stage::restarted("here", 3).lease.unwrap();
     for _ in 0..5 {
         let mut stage = Stage::new();
         stage.put(lease);
@@ -92,7 +84,7 @@ fn s6_crash_loop_does_not_prolong_the_lease() {
 #[test]
 fn s6_earlier_container_that_renews_is_waited_for() {
     for held in [1, 20] {
-        let mut stage = restarted("here", held);
+        let mut stage = Stage::restarted("here", held);
         stage.claim("me", 77, 4, None); // a millionth of a second later
         let (_, trouble) = stage.machine.oddity().unwrap();
         assert!(trouble.contains("another process uses this identity"), "{trouble}");
@@ -107,7 +99,7 @@ fn s6_earlier_container_that_renews_is_waited_for() {
 #[test]
 fn s6_odd_times_of_a_predecessor_prove_no_long_term() {
     for acquired in [json!(null), json!("soon"), json!("2099-01-01T00:00:00.000000Z")] {
-        let mut lease = restarted("here", 20).lease.unwrap();
+        let mut lease = Stage::restarted("here", 20).lease.unwrap();
         lease["spec"]["acquireTime"] = acquired.clone();
         let mut stage = Stage::new();
         stage.put(lease);
@@ -118,7 +110,7 @@ fn s6_odd_times_of_a_predecessor_prove_no_long_term() {
 
 #[test]
 fn s6_writers_of_a_predecessor_are_waited_for() {
-    let mut lease = restarted("here", 20).lease.unwrap();
+    let mut lease = Stage::restarted("here", 20).lease.unwrap();
     lease["metadata"]["annotations"][WAITS_FOR] = json!(r#"{"first":8000}"#);
     let mut stage = Stage::new();
     stage.put(lease);
@@ -143,7 +135,7 @@ fn s6_claim_of_this_pod_that_comes_later_is_no_predecessors() {
 /// Its deletion leaves nobody to wait for: the predecessor has ended.
 #[test]
 fn s8_deleted_lease_of_a_predecessor_is_made_anew_at_once() {
-    let mut stage = restarted("here", 3);
+    let mut stage = Stage::restarted("here", 3);
     stage.delete();
     stage.pass(seconds(1));
     assert!(stage.is_open(), "{:?}", stage.calls);

@@ -5,25 +5,13 @@ use crate::{
     election::{
         hooks::LeaseCall::{Acquire, Release},
         lease_watch::WatchNews,
-        machine::{ASKED, CLAIM, Gate, Machine},
+        machine::{ASKED, CLAIM, Machine},
     },
     leadership::Term,
     lease::{ErrLockKind, Identity, LeaseTiming},
 };
 use serde_json::json;
 use std::time::Duration;
-
-fn restarted(held: i64) -> Stage {
-    let mut stage = Stage::new();
-    stage.others = ("here", held);
-    stage.claim("me", 77, 4, None);
-    stage
-}
-
-fn give_way(stage: &mut Stage) {
-    let Gate::Open { term, .. } = stage.gate() else { panic!("it leads") };
-    stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions()));
-}
 
 /// A write hangs until the deadline, so the lease of the one that gives way is left to expire. Another candidate saw the
 /// last claim some milliseconds later.
@@ -36,7 +24,7 @@ fn term_that_is_given_away_and_runs_out_is_left_to_others() {
     other.machine.watched(WatchNews::Up, other.now);
     other.put(stage.lease.clone().unwrap());
     stage.busy.writes = true;
-    give_way(&mut stage);
+    stage.give_way();
     stage.pass(seconds(10)); // past the deadline: the write is cut off
     stage.busy.writes = false;
     stage.busy.settle_at = stage.now.saturating_add(Duration::from_secs(5));
@@ -54,15 +42,11 @@ fn term_that_is_given_away_and_runs_out_is_left_to_others() {
 /// A person moves leadership to `other`. The holder's container restarts before it has seen the question.
 #[test]
 fn container_that_restarts_obeys_a_question() {
+    let mut lease = Stage::restarted("here", 3_600).lease.unwrap();
+    lease["metadata"]["annotations"][ASKED] = json!("other");
     let mut stage = Stage::new();
-    stage.others = ("here", 3_600);
-    let mut object = {
-        stage.claim("me", 77, 4, None);
-        stage.lease.clone().unwrap()
-    };
-    object["metadata"]["annotations"][ASKED] = json!("other");
-    let mut stage = Stage::new();
-    stage.put(object);
+    stage.put(lease);
+    assert_eq!(stage.machine.earlier_process(), None, "it was held for long enough");
     stage.pass(seconds(7));
     assert!(
         !stage.calls.contains(&Acquire) && stage.annotation(ASKED).is_some(),
@@ -92,7 +76,7 @@ fn holder_whose_term_has_run_out_obeys_a_question() {
 /// A late order for another term.
 #[test]
 fn late_order_for_another_term_takes_no_lease_of_a_predecessor() {
-    let mut stage = restarted(3);
+    let mut stage = Stage::restarted("here", 3);
     stage.machine.give_way(&Term::new("u", 3));
     stage.pass(seconds(4));
     assert!(!stage.calls.contains(&Acquire), "{:?}", stage.calls);
@@ -102,12 +86,12 @@ fn late_order_for_another_term_takes_no_lease_of_a_predecessor() {
 #[test]
 fn late_order_for_an_earlier_term_takes_nothing_back() {
     let mut stage = Stage::leading();
-    let Gate::Open { term, .. } = stage.gate() else { panic!() };
+    let [_, earlier] = stage.terms();
     stage.busy.works = true;
-    give_way(&mut stage);
+    stage.give_way();
     stage.pass(seconds(11));
     assert!(!stage.is_open());
-    stage.machine.give_way(&Term::new(term.lease_uid(), term.transitions() - 1));
+    stage.machine.give_way(&earlier);
     stage.busy.works = false;
     stage.calls.clear();
     stage.pass(1_000);
@@ -119,7 +103,7 @@ fn late_order_for_an_earlier_term_takes_nothing_back() {
 #[test]
 fn release_that_is_stored_otherwise_is_followed_by_a_rest() {
     let mut stage = Stage::leading();
-    give_way(&mut stage);
+    stage.give_way();
     stage.play(1_900, |stage, call| {
         stage.carry_out(call)?;
         if call.what == Release {
