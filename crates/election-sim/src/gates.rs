@@ -59,6 +59,8 @@ impl World {
             return;
         }
         let grace = self.rng.u64(..longest);
+        // The task of the work may run later than the one of the election.
+        let is_late = self.one_in(3);
         let it = &self.all[p];
         let stops = matches!(it.life, Life::Stopping { .. });
         let (is_open, is_shut) = (it.is_open(now), matches!(it.gate, Gate::Shut(_)));
@@ -67,7 +69,7 @@ impl World {
             Run::Free if stops => Run::Drains { since: now },
             // New work waits for the unanswered writes of earlier work.
             Run::Free if it.leading_only && is_open && settled => Run::Works,
-            Run::Works if stops || !is_open => Run::WindsDown { until: now + grace },
+            Run::Works if (stops || !is_open) && !is_late => Run::WindsDown { until: now + grace },
             Run::WindsDown { until } if now < until => it.run,
             // A term that is given away still goes on.
             Run::WindsDown { .. } if stops || !is_shut => Run::Drains { since: now },
