@@ -10,7 +10,7 @@ use kube::{
 };
 use kube_leader_gate::{Election, LeaseTiming, health::Health, runtime::gated, shutdown_signal};
 use serde_json::json;
-use std::{env, error::Error, sync::Arc, time::Duration};
+use std::{env, error::Error, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
@@ -27,7 +27,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let port: u16 = env::var("PORT").map_or(Ok(8080), |port| port.parse())?;
     let probes = Router::new().fallback_service(Health::new(candidate.clone(), Duration::from_secs(20)));
-    let listener = TcpListener::bind(("0.0.0.0", port)).await.map_err(|it| format!("PORT {port}: {it}"))?;
+    // [::] takes IPv4 too. 0.0.0.0 is for a machine without IPv6.
+    let any = [SocketAddr::from(([0_u16; 8], port)), SocketAddr::from(([0_u8; 4], port))];
+    let listener = TcpListener::bind(&any[..]).await.map_err(|it| format!("PORT {port}: {it}"))?;
     tokio::spawn(async { axum::serve(listener, probes).await }); // /livez, /readyz and /leader
 
     let namespaces = Controller::new(Api::<Namespace>::all(client.clone()), watcher::Config::default())

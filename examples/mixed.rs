@@ -26,6 +26,7 @@ use std::{
     env,
     error::Error,
     future::{pending, ready},
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -58,7 +59,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (client, candidate) = (election.client(&config)?, election.candidate());
 
     let port: u16 = env::var("PORT").map_or(Ok(8080), |port| port.parse())?;
-    let listener = TcpListener::bind(("0.0.0.0", port)).await.map_err(|it| format!("PORT {port}: {it}"))?;
+    // [::] takes IPv4 too. 0.0.0.0 is for a machine without IPv6.
+    let any = [SocketAddr::from(([0_u16; 8], port)), SocketAddr::from(([0_u8; 4], port))];
+    let listener = TcpListener::bind(&any[..]).await.map_err(|it| format!("PORT {port}: {it}"))?;
     println!("probes and metrics: {}", listener.local_addr()?);
     let cache_is_filled = Arc::new(AtomicBool::new(false));
     let health = Health::new(candidate.clone(), Duration::from_secs(20)).ready_if({

@@ -41,7 +41,7 @@
 //! ```
 
 use crate::{
-    api::{RateLimitedLog, call},
+    api::{Authorized, RateLimitedLog, call},
     election::{Candidate, ElectionBuilder},
     leadership::Term,
     lease::{ErrLock, ErrLockKind},
@@ -91,11 +91,11 @@ impl ElectionBuilder {
     /// Use a separate client without a gate. A gate would reject the report of a loss
     /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
     pub fn events(self, client: Client) -> Self {
-        self.attend(|candidate, stopped| report(client, candidate, stopped))
+        self.attend(|candidate, stopped| report(client.into(), candidate, stopped))
     }
 }
 
-async fn report(client: Client, candidate: Candidate, stopped: CancellationToken) {
+async fn report(client: Authorized, candidate: Candidate, stopped: CancellationToken) {
     let (tell, told) = broadcast::channel(WAITING);
     tokio::join!(follow(&candidate, stopped, tell), write_each(&client, &candidate, told));
 }
@@ -126,7 +126,7 @@ async fn follow(candidate: &Candidate, stopped: CancellationToken, tell: broadca
 }
 
 /// Writes each transition that it receives, until the sender is gone.
-async fn write_each(client: &Client, candidate: &Candidate, mut told: Receiver<Transition>) {
+async fn write_each(client: &Authorized, candidate: &Candidate, mut told: Receiver<Transition>) {
     let mut rate_limited_log = RateLimitedLog::new("events cannot be written");
     loop {
         match told.recv().await {
@@ -140,7 +140,7 @@ async fn write_each(client: &Client, candidate: &Candidate, mut told: Receiver<T
 }
 
 async fn write(
-    client: &Client,
+    client: &Authorized,
     candidate: &Candidate,
     transition: &Transition,
     rate_limited_log: &mut RateLimitedLog,

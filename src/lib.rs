@@ -1,7 +1,8 @@
 //! Only the leader writes: a tower layer for Kubernetes clients, and the leader election that drives it.
 //!
-//! Run your controller in several replicas. `get`, `list` and `watch` pass on every replica. Any other request is
-//! rejected with [`ErrNotLeader`], unless this replica leads.
+//! Run your controller in several replicas. Reads pass on every replica: `get`, `list`, `watch`, and requests such as a
+//! `HEAD` or a `GET` of `/version`. The gate rejects every [other request](request) with [`ErrNotLeader`], unless this
+//! replica leads or a [`Policy`] permits the request.
 //!
 //! ```no_run
 //! # #[cfg(feature = "election")]

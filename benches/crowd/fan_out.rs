@@ -5,7 +5,7 @@ use crate::{
     server::{cpu_time, own_cpu_time},
 };
 use futures_util::StreamExt;
-use kube_leader_gate::lease::{LeaseEvent, LeaseName, LeasePool, LeaseTiming, Lock};
+use kube_leader_gate::lease::{LeaseEvent, LeaseName, LeasePool, Lock};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use test_support::apiserver::{Assets, Cluster};
@@ -42,7 +42,7 @@ async fn row(assets: &'static Assets, watchers: usize) -> Outcome<String> {
     let mut watching = JoinSet::new();
     for watcher in 0..watchers {
         let pool = LeasePool::new(&cluster.config(&format!("candidate-{}", watcher % 32)))?;
-        let lock = pool.lock(LeaseName::new("default", "crowd")?, &LeaseTiming::fast());
+        let lock = pool.lock(LeaseName::new("default", "crowd")?);
         let tell = tell.clone();
         watching.spawn(async move {
             let Ok(mut events) = lock.watch().await else { return };

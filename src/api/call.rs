@@ -1,8 +1,9 @@
 //! One call to the API server: JSON in both directions, with a size limit.
 
+use super::credentials::Credentials;
 use crate::lease::error::{ErrLock, ErrLockKind};
 use bytes::Bytes;
-use http::{Method, Request, header};
+use http::{Method, Request, Response, header};
 use http_body_util::{BodyExt, Collected, LengthLimitError, Limited};
 use kube_client::{Client, client::Body};
 use serde_json::Value;
@@ -11,9 +12,34 @@ use std::time::Duration;
 /// The longest answer or line of a watch, in bytes. It is longer than any object in etcd.
 pub(crate) const LONGEST: usize = 3 * 1024 * 1024;
 
+/// A client, and who it is for the API server.
+#[derive(Clone)]
+pub(crate) struct Authorized {
+    pub(crate) client: Client,
+    /// None if the client itself has them.
+    pub(crate) credentials: Option<Credentials>,
+}
+
+impl From<Client> for Authorized {
+    /// The client has its own credentials.
+    fn from(client: Client) -> Self {
+        Self { client, credentials: None }
+    }
+}
+
+impl Authorized {
+    /// Sends a request with the credentials of this process.
+    pub(crate) async fn send(&self, mut request: Request<Body>) -> Result<Response<Body>, ErrLock> {
+        if let Some(credentials) = &self.credentials {
+            request.headers_mut().insert(header::AUTHORIZATION, credentials.authorization().await?);
+        }
+        Ok(self.client.send(request).await?)
+    }
+}
+
 /// Sends `body` and returns the object in the answer.
 pub(crate) async fn call(
-    client: &Client,
+    client: &Authorized,
     method: Method,
     path: String,
     body: Option<&Value>,
@@ -25,7 +51,7 @@ pub(crate) async fn call(
 
 /// Sends `body` and returns the answer's body, if the call succeeded.
 pub(crate) async fn open(
-    client: &Client,
+    client: &Authorized,
     method: Method,
     path: String,
     body: Option<&Value>,

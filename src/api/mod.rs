@@ -2,6 +2,7 @@
 //! failures, and the log of trouble.
 
 mod call;
+mod credentials;
 mod failure;
 mod rate_limited_log;
 mod watch;
@@ -10,7 +11,8 @@ mod watch;
 pub(crate) use self::call::LONGEST;
 pub use self::failure::without_secrets;
 pub(crate) use self::{
-    call::{call, open},
+    call::{Authorized, call, open},
+    credentials::Credentials,
     rate_limited_log::RateLimitedLog,
     watch::{Change, LONGEST_PAUSE, backoff, change, lines, watch_of_all, watch_of_one},
 };

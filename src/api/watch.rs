@@ -57,7 +57,7 @@ fn seconds() -> u64 {
 }
 
 fn of_all(collection: &str, seconds: u64) -> String {
-    format!("{collection}?watch=true&timeoutSeconds={seconds}")
+    format!("{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}")
 }
 
 fn of_one(collection: &str, name: &str, seconds: u64) -> String {

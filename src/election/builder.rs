@@ -187,8 +187,7 @@ impl ElectionBuilder {
     /// Outside a tokio runtime, as every kube client does. rustls also panics here if the program has two crypto
     /// backends and installed neither.
     pub fn build(self, config: &Config) -> Result<Election, ErrBuild> {
-        let timing = self.timing;
-        self.build_over(|lease| Ok(LeasePool::new(config).map_err(ErrBuild::Client)?.lock(lease, &timing)))
+        self.build_over(|lease| Ok(LeasePool::new(config).map_err(ErrBuild::Client)?.lock(lease)))
     }
 
     /// Builds the election over the clients and watches of `pool`, which the elections of this process share.
@@ -196,8 +195,7 @@ impl ElectionBuilder {
     /// # Errors
     /// [`ErrBuild`] says why.
     pub fn build_in(self, pool: &LeasePool) -> Result<Election, ErrBuild> {
-        let timing = self.timing;
-        self.build_over(|lease| Ok(pool.lock(lease, &timing)))
+        self.build_over(|lease| Ok(pool.lock(lease)))
     }
 
     /// Builds the election over your own lock; see [`Lock`].

@@ -15,12 +15,18 @@ use crate::{
     one_line,
     policy::Policy,
 };
+use http::{Response, StatusCode};
 use kube_client::{
     Client, Config, Error as KubeError,
     client::{ClientBuilder, retry::RetryPolicy},
 };
 use std::{error::Error, fmt, sync::Arc, time::Duration};
-use tower::{ServiceBuilder, buffer::BufferLayer, retry::RetryLayer, util::option_layer};
+use tower::{
+    ServiceBuilder,
+    buffer::BufferLayer,
+    retry::RetryLayer,
+    util::{MapResponseLayer, option_layer},
+};
 use tower_layer::Layer;
 
 /// How many requests of a workload may wait for kube's stack, as in kube's own buffer.
@@ -106,7 +112,18 @@ impl Election {
         let mut kube = config.clone();
         kube.default_retry = false;
         let builder = ClientBuilder::try_from((kube, self.connections())).map_err(without_secrets)?;
-        Ok(builder.with_layer(&option_layer(reads_again)).with_layer(&self.layer()).build())
+        let builder = builder.with_layer(&option_layer(reads_again)).with_layer(&self.notes());
+        Ok(builder.with_layer(&self.layer()).build())
+    }
+
+    /// Notes whether the API server knows the workload's credentials, for a liveness probe.
+    fn notes<B>(&self) -> MapResponseLayer<impl Fn(Response<B>) -> Response<B> + Clone + use<B>> {
+        let (profile, leadership) = (self.profile.clone(), self.leadership());
+        MapResponseLayer::new(move |response: Response<B>| {
+            let is_known = response.status() != StatusCode::UNAUTHORIZED;
+            profile.liveness.note_credentials(is_known, || leadership.now());
+            response
+        })
     }
 
     /// The leadership that the gate reads, for layers of your own.
@@ -144,7 +161,7 @@ impl Election {
     pub fn wrap(&self, client: Client) -> Client {
         let namespace = client.default_namespace().to_owned();
         let valid_until = *client.valid_until();
-        let service = self.layer().layer(WrappedClient(client));
+        let service = self.layer().layer(self.notes().layer(WrappedClient(client)));
         Client::new(service, namespace).with_valid_until(valid_until)
     }
 

@@ -11,7 +11,7 @@ use crate::{
     lease::{Identity, LeaseName, LeaseTiming},
 };
 use futures_util::{Stream, StreamExt, stream};
-use std::{error::Error, future::Future, sync::Arc};
+use std::{error::Error, future::Future, pin::Pin, sync::Arc};
 
 /// Shows the election as this process's own candidate sees it. Clones are cheap and may outlive the election.
 ///
@@ -126,29 +126,33 @@ impl Candidate {
     ///    example because the database has refused the statement, let `future` return it inside `Ok`. The error alone does
     ///    not tell: another write of `future` may be without an answer.
     ///
-    /// A whole reconciliation may be under guard too. Its gated client judges its own requests, so return their errors
-    /// inside `Ok`, unless another write was under way beside them:
+    /// The error is an [`ErrGuarded`](crate::gate::ErrGuarded), which a reconciler of kube-runtime can return:
     ///
     /// ```
-    /// # use kube_leader_gate::Candidate;
+    /// use kube_leader_gate::{Candidate, gate::ErrGuarded};
+    ///
+    /// #[derive(Debug, thiserror::Error)]
     /// enum Failure {
-    ///     Kube(kube_client::Error), // from a gated client
-    ///     Cloud(std::io::Error),
+    ///     #[error(transparent)]
+    ///     Cloud(#[from] ErrGuarded),
+    ///     #[error("the API server: {0}")]
+    ///     Kube(#[from] kube_client::Error), // from a gated client
     /// }
     ///
-    /// # type Error = Box<dyn std::error::Error + Send + Sync>;
-    /// async fn guarded(candidate: &Candidate) -> Result<Result<(), Failure>, Error> {
-    ///     let work = async {
-    ///         match reconcile().await {
-    ///             Err(Failure::Cloud(error)) => Err(error), // the cloud may not have answered
-    ///             outcome => Ok(outcome),
-    ///         }
-    ///     };
-    ///     candidate.guard("reconcile", work).await
+    /// async fn reconcile(candidate: &Candidate) -> Result<(), Failure> {
+    ///     let address = candidate.guard("reserve an address", reserve()).await?;
+    ///     store(address).await?;
+    ///     Ok(())
     /// }
     ///
-    /// # async fn reconcile() -> Result<(), Failure> { Ok(()) }
+    /// # async fn reserve() -> Result<String, std::io::Error> { Ok(String::new()) }
+    /// # async fn store(_: String) -> Result<(), kube_client::Error> { Ok(()) }
     /// ```
+    ///
+    /// While the process stops, what is under guard goes on, but a gated client refuses each further write. So in the
+    /// example, an address may be reserved, and the write that stores it refused. Let the next leader find it again: ask the
+    /// cloud for what is there before you reserve more, or derive its name from the object. To put the whole reconciliation
+    /// under guard does not change that.
     ///
     /// If a call sends something before its future is polled, put it into an `async` block: the block runs only on the leader.
     ///
@@ -174,7 +178,7 @@ impl Candidate {
     ///
     /// # Panics
     /// The returned future panics if it is polled after it has completed.
-    pub fn guard<F, T, E>(&self, label: &'static str, future: F) -> ResponseFuture<F, &'static str>
+    pub fn guard<F, T, E>(&self, label: &'static str, future: F) -> ResponseFuture<Pin<Box<F>>, &'static str>
     where
         F: Future<Output = Result<T, E>>,
         E: Into<Box<dyn Error + Send + Sync>>,

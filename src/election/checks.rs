@@ -32,6 +32,13 @@ pub enum ErrUnhealthy {
         /// The tolerated time.
         tolerated: Duration,
     },
+    /// For more than a lease duration, the API server has answered 401 to each request of the clients that
+    /// [`Election::client`](super::Election::client) or [`wrap`](super::Election::wrap) made. kube keeps some credentials for
+    /// ever, so restart the process ([which ones](crate::guide::production#credentials-that-change)).
+    Unauthorized {
+        /// The time since the first of these answers.
+        since: Duration,
+    },
     /// The election makes no progress. This is [`Candidate::trouble`], which says what to do.
     InTrouble(Arc<str>),
     /// The election has begun a moment ago, and has not seen this lease yet. Wait.
@@ -42,7 +49,8 @@ pub enum ErrUnhealthy {
 
 impl Candidate {
     /// Whether the election is alive, for a liveness probe: it has not ended, the program drives it, and its task runs. Its
-    /// task runs at least once in a retry period, and may be silent for the lease duration plus `max_tolerable_expired`.
+    /// task runs at least once in a retry period, and may be silent for the lease duration plus `max_tolerable_expired`. And
+    /// the API server knows the credentials of the workload's clients.
     ///
     /// An outage of the API server does not count, on a leader or on a follower: a restart does not mend it.
     /// [`check_ready`](Self::check_ready) tells of it. client-go's check fails then, since its leader ends with the lease.
@@ -59,7 +67,9 @@ impl Candidate {
         let now = self.leadership().now();
         let since = now.saturating_since(liveness.last_ran());
         if since <= tolerated {
-            return Ok(());
+            let unknown = liveness.unknown_for(now);
+            let is_known = unknown <= timing.lease_duration();
+            return if is_known { Ok(()) } else { Err(ErrUnhealthy::Unauthorized { since: unknown }) };
         }
         let has_begun = self.leadership().stage() != Stage::NotBegun;
         Err(if has_begun { ErrUnhealthy::Stuck { since, tolerated } } else { ErrUnhealthy::NotBegun })
@@ -99,6 +109,11 @@ impl fmt::Display for ErrUnhealthy {
             Self::Stuck { since, tolerated } => write!(
                 f,
                 "the task of the election has not run for {since:?}, tolerated: {tolerated:?}; restart the process"
+            ),
+            Self::Unauthorized { since } => write!(
+                f,
+                "the API server has answered 401 to each request of this process for {since:?}; restart the process, so that \
+                 it reads its credentials anew"
             ),
             Self::InTrouble(trouble) => write!(f, "the election is in trouble: {trouble}"),
             Self::NotSeen(lease) => write!(f, "the election has not seen the lease {lease} yet"),

@@ -5,7 +5,10 @@ use super::{
     machine::Order,
 };
 use crate::leadership::{Moment, Term};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::Duration,
+};
 use tokio::sync::watch;
 
 #[derive(Debug)]
@@ -14,6 +17,8 @@ pub(super) struct Liveness {
     pub(super) seen: AtomicBool,
     /// When the election's task last ran. Before the first time: when the election was built.
     ran: AtomicU64,
+    /// Since when the API server has answered 401 to each request of the workload's clients. 0 if it knows them.
+    unknown_since: AtomicU64,
     pub(super) orders: watch::Sender<Orders>,
     /// Whether the election contends.
     pub(super) contends: watch::Sender<bool>,
@@ -38,6 +43,7 @@ impl Liveness {
         Self {
             seen: AtomicBool::new(false),
             ran: AtomicU64::new(built.as_nanos()),
+            unknown_since: AtomicU64::new(0),
             orders: watch::Sender::default(),
             contends: watch::Sender::default(),
             ended: watch::Sender::default(),
@@ -52,6 +58,23 @@ impl Liveness {
     /// When the election's task last ran.
     pub(super) fn last_ran(&self) -> Moment {
         Moment::from_nanos(self.ran.load(Ordering::Acquire))
+    }
+
+    /// Records whether the API server knows the credentials of the workload's clients.
+    pub(super) fn note_credentials(&self, are_known: bool, now: impl FnOnce() -> Moment) {
+        let was_known = self.unknown_since.load(Ordering::Relaxed) == 0;
+        if are_known != was_known {
+            let since = if are_known { 0 } else { now().as_nanos() };
+            self.unknown_since.store(since, Ordering::Relaxed);
+        }
+    }
+
+    /// For how long the API server has not known the credentials of the workload's clients.
+    pub(super) fn unknown_for(&self, now: Moment) -> Duration {
+        match self.unknown_since.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            since => now.saturating_since(Moment::from_nanos(since)),
+        }
     }
 
     /// Gives this order to the elector.

@@ -23,11 +23,19 @@ pub(super) struct Report {
     calls: RateLimitedLog,
     stuck: RateLimitedLog,
     watch: RateLimitedLog,
-    /// When the present watch began.
-    watched: Option<Moment>,
+    watched: Option<Watched>,
+    /// How many watches in a row have shown nothing of a lease that is there.
+    mute: u32,
     former: RateLimitedLog,
     oddity: RateLimitedLog,
     question: RateLimitedLog,
+}
+
+/// The present watch.
+struct Watched {
+    since: Moment,
+    /// It has shown the lease.
+    has_shown: bool,
 }
 
 impl Report {
@@ -39,6 +47,7 @@ impl Report {
             stuck: RateLimitedLog::new("lease calls stay on a connection that hangs"),
             watch: RateLimitedLog::new("the lease cannot be watched; it is polled, so handovers take longer"),
             watched: None,
+            mute: 0,
             former: RateLimitedLog::new("no candidate may lead before a former holder's time is over"),
             oddity: RateLimitedLog::new("the lease makes no sense"),
             question: RateLimitedLog::new("the lease is kept for a candidate that has asked for it"),
@@ -63,8 +72,20 @@ impl Report {
                 tracing::warn!("{why}");
             }
         }
-        if self.watched.is_some_and(|since| now.saturating_since(since) >= WORKS) {
-            self.watch.settle(now);
+        if let Some(watched) = &self.watched
+            && now.saturating_since(watched.since) >= WORKS
+        {
+            if watched.has_shown {
+                self.watch.settle(now);
+            } else if record.is_some() && self.mute == 0 {
+                self.complain_of_a_mute_watch(now);
+            }
+        }
+        // A call has worked. Or this candidate has seen another one's write, and what it knows by its watch is knowledge, too. A
+        // read between two writes that fail is no success.
+        if !machine.is_failing() && !machine.is_ending() {
+            self.calls.settle(now);
+            self.stuck.settle(now);
         }
         match machine.oddity() {
             Some((kind, details)) => self.oddity.raise(kind, &details, now),
@@ -86,16 +107,32 @@ impl Report {
         }
     }
 
-    pub(super) fn watched(&mut self, news: &WatchNews, now: Moment) {
+    pub(super) fn watched(&mut self, news: &WatchNews, machine: &Machine, now: Moment) {
         match news {
-            WatchNews::Up => self.watched = Some(now),
+            WatchNews::Up => self.watched = Some(Watched { since: now, has_shown: false }),
             WatchNews::Down(error) => {
-                self.watched = None;
+                let watched = self.watched.take();
                 if let Some(error) = error {
                     self.watch.raise(error.kind().as_str(), &error.explain(ROLE), now);
+                } else if watched.is_some_and(|it| !it.has_shown) && machine.record().is_some() {
+                    self.complain_of_a_mute_watch(now);
                 }
             }
-            WatchNews::Event(_) => {}
+            WatchNews::Event(_) => {
+                self.mute = 0;
+                self.watched.iter_mut().for_each(|it| it.has_shown = true);
+            }
+        }
+    }
+
+    /// The watch is open, and shows nothing of the lease. A slow server may have no time to show it once.
+    fn complain_of_a_mute_watch(&mut self, now: Moment) {
+        self.mute += 1;
+        let lasts = self.watched.as_ref().is_some_and(|it| now.saturating_since(it.since) >= WORKS);
+        if lasts || self.mute > 1 {
+            let details =
+                "the watch is open, and shows nothing; look for a proxy on the way that holds answers back";
+            self.watch.raise("mute", &details, now);
         }
     }
 
@@ -134,11 +171,6 @@ impl Report {
         let call = what.as_str();
         match outcome {
             Ok(()) => {
-                // A read between two writes that fail is no success.
-                if what != LeaseCall::Read || !machine.is_failing() {
-                    self.calls.settle(now);
-                    self.stuck.settle(now);
-                }
                 Self::worked(what, machine, now);
             }
             Err(error) if error.kind() == ErrLockKind::Conflict && !machine.loses_each_race() => {

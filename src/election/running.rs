@@ -13,9 +13,11 @@ use crate::{
     lease::VettedLock,
 };
 use std::{
+    collections::BTreeSet,
     convert::Infallible,
     future::{self, Future},
     pin::pin,
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tokio::{
@@ -49,6 +51,33 @@ pub struct Running {
 /// ever behind the closed gate.
 struct EndsTerm<'a>(&'a Closer);
 
+/// The number of an election that runs in this process.
+struct Number(u64);
+
+static NUMBERS: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+impl Number {
+    fn draw() -> Self {
+        let number = fastrand::u64(..);
+        Self::all().insert(number);
+        Self(number)
+    }
+
+    fn runs_here(number: u64) -> bool {
+        Self::all().contains(&number)
+    }
+
+    fn all() -> MutexGuard<'static, BTreeSet<u64>> {
+        NUMBERS.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        Self::all().remove(&self.0);
+    }
+}
+
 // === impl Election ===
 
 impl Election {
@@ -69,11 +98,13 @@ impl Election {
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
         let lock = VettedLock::new(self.lock, lease.clone());
         // Its number tells this process from others with this identity.
-        let machine = Machine::new(identity.clone(), pod.clone(), fastrand::u64(..), self.priority, *timing);
-        let elects = Task::new(machine, lock, self.grantor, self.profile).run();
+        let number = Number::draw();
+        let machine = Machine::new(identity.clone(), pod.clone(), number.0, self.priority, *timing);
+        let elects = Task::new(machine.beside(Number::runs_here), lock, self.grantor, self.profile).run();
         let alive = self.alive;
         let (alarm, unwatched) = oneshot::channel::<Infallible>();
         let elect = async move {
+            let _number = number;
             tokio::select! {
                 biased;
                 () = elects => {}

@@ -16,7 +16,12 @@ use crate::{
 };
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use jiff::Timestamp;
-use std::{future::poll_fn, sync::Arc, task::Poll};
+use std::{
+    future::poll_fn,
+    sync::{Arc, OnceLock},
+    task::Poll,
+    time::Duration,
+};
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
@@ -29,8 +34,11 @@ pub(super) struct Task {
     lock: Arc<ReleaseLock<VettedLock<BoxLock>>>,
     /// The call under way.
     call: Option<BoxFuture<'static, Answer>>,
-    /// When it was sent, and when it is given up.
-    sent: Instant,
+    /// When it began, and when it was sent: it may have to wait for its place among others.
+    begun: Instant,
+    sent: Arc<OnceLock<Instant>>,
+    /// Its time limit, and when that is looked at.
+    patience: Duration,
     gives_up: Instant,
     grantor: Grantor,
     grant: Option<Grant>,
@@ -59,7 +67,9 @@ impl Task {
             machine,
             lock: Arc::new(ReleaseLock::new(lock, &grantor)),
             call: None,
-            sent: Instant::now(),
+            begun: Instant::now(),
+            sent: Arc::default(),
+            patience: Duration::ZERO,
             gives_up: Instant::now(),
             grantor,
             grant: None,
@@ -105,6 +115,7 @@ impl Task {
             }
             if self.machine.is_ending() {
                 let patience = self.report.profile.timing.call_timeout();
+                self.patience = self.patience.min(patience);
                 self.gives_up = self.gives_up.min(Instant::now() + patience);
             }
             let drains = busy.writes && !leadership.can_write();
@@ -112,11 +123,7 @@ impl Task {
                 // Many events must not delay the call.
                 biased;
                 answer = answered(&mut self.call) => self.on_answer(answer, leadership.now()),
-                () = sleep_until(self.gives_up), if self.call.is_some() => {
-                    self.call = None;
-                    let waited = self.gives_up.saturating_duration_since(self.sent);
-                    self.on_answer(Err(ErrLock::timeout(waited)), leadership.now());
-                }
+                () = sleep_until(self.gives_up), if self.call.is_some() => self.look_at_the_call(leadership.now()),
                 Ok(()) = self.orders.changed() => {}
                 // At the deadline the writes that are waited for are cut off.
                 () = leadership.idle(), if drains => {}
@@ -238,10 +245,13 @@ impl Task {
             self.look_at_the_watch(now);
         }
         self.report.begins(&call, now);
-        self.sent = Instant::now();
-        self.gives_up = self.sent + call.patience;
-        let lock = self.lock.clone();
+        (self.patience, self.sent) = (call.patience, Arc::default());
+        self.begun = Instant::now();
+        self.gives_up = self.begun + call.patience;
+        let (lock, sent) = (self.lock.clone(), self.sent.clone());
         let made = async move {
+            lock.ready().await;
+            let _ = sent.set(Instant::now());
             match (&call.seen, &call.update) {
                 (_, None) => lock.get().await,
                 (None, Some(update)) => lock.create(update).await.map(Some),
@@ -251,8 +261,26 @@ impl Task {
         self.call = Some(made.boxed());
     }
 
+    /// Gives the call up if its time is over, which counts from when it was sent. One that waits for its place is not late, as
+    /// long as its claim could still be of use.
+    fn look_at_the_call(&mut self, now: Moment) {
+        let (timing, present) = (self.report.profile.timing, Instant::now());
+        let most = if self.machine.is_ending() { self.patience } else { timing.renew_deadline() };
+        let (limit, waited) = match self.sent.get() {
+            Some(sent) => (*sent + self.patience, present - *sent),
+            None => (self.begun + most, present - self.begun),
+        };
+        if present < limit {
+            self.gives_up = limit.min(present + self.patience);
+        } else {
+            self.call = None;
+            self.on_answer(Err(ErrLock::timeout(waited)), now);
+        }
+    }
+
     fn on_answer(&mut self, answer: Answer, now: Moment) {
-        let timed_out = answer.as_ref().is_err_and(|error| error.kind() == ErrLockKind::Timeout);
+        let is_late = answer.as_ref().is_err_and(|error| error.kind() == ErrLockKind::Timeout);
+        let timed_out = is_late && self.sent.get().is_some();
         // After a timeout, the next call does not use the hung connection (rule S9).
         let stuck = if timed_out { self.lock.reconnect() } else { None };
         let failed = answer.as_ref().is_err_and(|error| error.kind() != ErrLockKind::Conflict);
@@ -274,7 +302,7 @@ impl Task {
     }
 
     fn watched(&mut self, news: WatchNews, now: Moment) {
-        self.report.watched(&news, now);
+        self.report.watched(&news, &self.machine, now);
         let before = self.shown.map_or(0, |(newest, _)| newest);
         self.shown = match &news {
             WatchNews::Up => Some((0, now)),

@@ -1,8 +1,9 @@
 //! What a write asks for.
 
+use super::guarded::ErrGuarded;
 use crate::request::{Receiver, RequestInfo, Verb};
 use http::{Method, Uri};
-use std::fmt;
+use std::{error::Error, fmt};
 
 /// What a write asks for: a request to the Kubernetes API, or any other write in its caller's words.
 #[derive(Clone, Debug)]
@@ -36,6 +37,9 @@ pub struct Forbidden {
 
 /// What is kept of an admitted write until its answer, a `T`. It is small, since the response future carries it.
 pub trait Admitted<T>: Copy {
+    /// What its caller gets if it fails.
+    type Error: From<Box<dyn Error + Send + Sync>>;
+
     /// The verb of a request, or the label of another write.
     fn name(self) -> (Option<Verb>, Option<&'static str>);
 
@@ -44,6 +48,8 @@ pub trait Admitted<T>: Copy {
 }
 
 impl<T> Admitted<T> for &'static str {
+    type Error = ErrGuarded;
+
     fn name(self) -> (Option<Verb>, Option<&'static str>) {
         (None, Some(self))
     }

@@ -105,12 +105,14 @@ where
     F: Future<Output = Result<T, E>>,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    type Output = Result<T, Box<dyn Error + Send + Sync>>;
+    type Output = Result<T, W::Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.project().state;
         let output = match state.as_mut().project() {
-            StateProj::Passed { inner } => return inner.poll(cx).map_err(Into::into),
+            StateProj::Passed { inner } => {
+                return inner.poll(cx).map_err(|error| W::Error::from(error.into()));
+            }
             StateProj::Admitted { mut inner, mut ended, right, write, observer } => loop {
                 let permit = right.permit();
                 // Check before each poll, since each poll may send (rule S2).
@@ -121,21 +123,23 @@ where
                     // The write ends first: the observer may panic.
                     state.set(State::Rejected { error: None });
                     observer.inspect(|it| it.cut_off(&error));
-                    return Poll::Ready(Err(error.into()));
+                    return Poll::Ready(Err(Box::<dyn Error + Send + Sync>::from(error).into()));
                 }
                 if let Poll::Ready(mut outcome) = inner.as_mut().poll(cx) {
                     // An error is not an answer: the write may have been sent before the error (rule S4).
                     if outcome.as_mut().is_ok_and(|answer| write.is_settled_by(answer)) {
                         right.answered();
                     }
-                    break outcome.map_err(Into::into);
+                    break outcome.map_err(|error| W::Error::from(error.into()));
                 }
                 // The wake-up may belong to another grant. Check again, and wait for the next end.
                 ready!(ended.as_mut().poll(cx));
                 ended.set(permit.term_ended());
             },
             StateProj::Rejected { error } => {
-                Err(error.take().expect("ResponseFuture polled after completion") as _)
+                let error: Box<dyn Error + Send + Sync> =
+                    error.take().expect("ResponseFuture polled after completion");
+                Err(error.into())
             }
         };
         // This drops the write first, and then counts it out.
@@ -167,6 +171,8 @@ impl Right {
 // === impl Sent ===
 
 impl<B> Admitted<Response<B>> for Sent {
+    type Error = Box<dyn Error + Send + Sync>;
+
     fn name(self) -> (Option<Verb>, Option<&'static str>) {
         (Some(self.verb), None)
     }

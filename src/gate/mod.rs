@@ -68,7 +68,8 @@
 //!
 //! The gate closes a connection when it cuts a write off, and an API server that sees this gives the write up. If the
 //! process is frozen, or cut off from the network, the server sees nothing. It then works on the write for as long as its
-//! own limit allows: 60 s by default, behind a slow admission webhook for example. By then another replica may lead.
+//! own limit allows, behind a slow admission webhook for example: 34 s for most writes, and by default 60 s for the others. By
+//! then another replica may lead.
 //!
 //! With [`with_request_deadline`](WriteGateLayer::with_request_deadline), the gate adds the parameter `timeout` to the query
 //! of each admitted write: the time until the validity deadline. The API server makes it its own deadline for the request.
@@ -101,6 +102,7 @@ mod body;
 mod deadline;
 mod error;
 mod future;
+mod guarded;
 mod observer;
 mod service;
 mod settings;
@@ -109,6 +111,7 @@ pub use self::{
     attempt::{Attempt, Forbidden},
     error::{ErrLeadershipLost, ErrNotLeader},
     future::ResponseFuture,
+    guarded::ErrGuarded,
     observer::WriteObserver,
     service::{WriteGate, WriteGateLayer},
 };

@@ -10,7 +10,7 @@ use crate::{
     leadership::{Leadership, WritePermit},
     request::Verb,
 };
-use std::{error::Error, future::Future, sync::Arc};
+use std::{error::Error, future::Future, pin::Pin, sync::Arc};
 
 /// Admits writes and refuses them, and reports both. Clones are cheap.
 #[derive(Clone, Debug)]
@@ -55,7 +55,13 @@ impl Settings {
     }
 
     /// Runs a write that is no request, if it is admitted.
-    pub(crate) fn guard<F>(&self, label: &'static str, future: F) -> ResponseFuture<F, &'static str> {
+    pub(crate) fn guard<F>(
+        &self,
+        label: &'static str,
+        future: F,
+    ) -> ResponseFuture<Pin<Box<F>>, &'static str> {
+        // On the heap at once: a whole reconciliation is large, and a debug build copies it several times on the stack.
+        let future = Box::pin(future);
         match self.admit_labelled(label) {
             Ok(permit) => {
                 ResponseFuture::admitted(future, Right::Whole(permit), label, self.observer.clone())
@@ -68,7 +74,7 @@ impl Settings {
 impl Leadership {
     /// Runs `future` only while this process leads, as [`Candidate::guard`](crate::Candidate::guard) does. It reports
     /// to no observer.
-    pub fn guard<F, T, E>(&self, label: &'static str, future: F) -> ResponseFuture<F, &'static str>
+    pub fn guard<F, T, E>(&self, label: &'static str, future: F) -> ResponseFuture<Pin<Box<F>>, &'static str>
     where
         F: Future<Output = Result<T, E>>,
         E: Into<Box<dyn Error + Send + Sync>>,

@@ -64,6 +64,9 @@ impl Lock for Alone {
     }
 
     async fn create(&self, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
+        tracing::info!(
+            "there is no election: this process leads by itself, and so would each further replica"
+        );
         self.store(|stored| match stored {
             None => Ok(claim.new_lease(&self.lease)),
             Some(_) => Err(ErrLock::new(ErrLockKind::Conflict, "the lease exists")),

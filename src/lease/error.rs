@@ -113,7 +113,8 @@ impl ErrLock {
     }
 
     /// Whether a write with this error was certainly not carried out: the server refused it, and does not
-    /// [leave that open](leaves_open). A lock without statuses says it by the kind.
+    /// [leave that open](leaves_open). No lease call has an `Accept` to which the server answers 400 or 406 after a write. A
+    /// lock without statuses says it by the kind.
     pub(crate) fn is_certain(&self) -> bool {
         use ErrLockKind::{Conflict, Forbidden, NotFound, Unauthorized};
         match self.status {

@@ -74,12 +74,17 @@ impl Lock for KubeLock {
             && let Some(joined) = member.join(&self.lease, self.known.load(Ordering::Relaxed)).await?
         {
             // A watch begins with the present lease. A lock that joins late has missed that, so it reads the lease.
+            // One that has shown nothing yet proves nothing by this.
             let first = if joined.is_late() { self.get().await? } else { None };
             let first = first.map(|record| Ok(LeaseEvent::Seen(record)));
             return Ok(stream::iter(first).chain(joined.events()).boxed());
         }
         let body = self.caller.watch(&news::of_one(&self.lease)).await?;
         Ok(events(body, self.lease.name().to_owned()).boxed())
+    }
+
+    async fn ready(&self) {
+        self.caller.ready().await;
     }
 
     fn reconnect(&self) -> Option<&'static str> {
@@ -105,7 +110,7 @@ mod tests {
     //! Answers that no API server should give must cause errors. They never panic, and never use unbounded memory.
 
     use super::*;
-    use crate::lease::{BoxLock, LeasePool, LeaseTiming};
+    use crate::lease::{BoxLock, LeasePool};
     use bytes::Bytes;
     use futures_util::stream;
     use http::{Request, Response};
@@ -130,7 +135,7 @@ mod tests {
             Ok(Client::new(service_fn(answer), "default"))
         };
         let name = LeaseName::new("default", "operator").unwrap();
-        LeasePool::over(connect).unwrap().lock(name, &LeaseTiming::default())
+        LeasePool::over(connect).unwrap().lock(name)
     }
 
     fn lease(name: &str) -> Value {

@@ -69,6 +69,12 @@ pub trait Lock: Send + Sync + 'static {
     /// time; the election then begins another one.
     fn watch(&self) -> impl Future<Output = Result<Self::Events, ErrLock>> + Send;
 
+    /// Waits until the next call can be sent, if calls have to wait for each other. The election waits for it before each call,
+    /// and counts the call's time limit from then on. It returns at once by default. Cancel-safe.
+    fn ready(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// Makes later calls use a fresh connection. The election calls it after a call that was not answered in time
     /// ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)).
     ///
@@ -106,6 +112,7 @@ trait Erased: Send + Sync {
         claim: &'a LeaseUpdate,
     ) -> BoxFuture<'a, Result<LeaseRecord, ErrLock>>;
     fn watch(&self) -> BoxFuture<'_, Result<Events, ErrLock>>;
+    fn ready(&self) -> BoxFuture<'_, ()>;
     fn reconnect(&self) -> Option<&'static str>;
 }
 
@@ -137,6 +144,10 @@ impl Lock for BoxLock {
         self.0.watch().await
     }
 
+    async fn ready(&self) {
+        self.0.ready().await;
+    }
+
     fn reconnect(&self) -> Option<&'static str> {
         self.0.reconnect()
     }
@@ -161,6 +172,10 @@ impl<L: Lock> Erased for L {
 
     fn watch(&self) -> BoxFuture<'_, Result<Events, ErrLock>> {
         Lock::watch(self).map(|watch| watch.map(StreamExt::boxed)).boxed()
+    }
+
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Lock::ready(self).boxed()
     }
 
     fn reconnect(&self) -> Option<&'static str> {

@@ -45,7 +45,7 @@ pub use self::{
     error::{ErrLock, ErrLockKind},
     lock::{BoxLock, LeaseEvent, Lock},
     name::{Identity, LeaseName},
-    pool::LeasePool,
+    pool::{Access, LeasePool},
     record::LeaseRecord,
     timing::LeaseTiming,
     update::LeaseUpdate,

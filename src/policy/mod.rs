@@ -103,7 +103,9 @@ impl Policy {
         self
     }
 
-    /// Checks each rule. An election calls it when it is built, and a gate logs an error.
+    /// Checks each rule. If a rule is invalid, an election that gets the policy is not built, and fails with this error. A
+    /// gate that gets the policy by [`with_policy`](crate::WriteGateLayer::with_policy) logs the error, and the rule permits
+    /// nothing.
     ///
     /// A rule is invalid if a part is empty (except for the core group), or if no request can match it. This method does
     /// not know which resources the API server has: it finds neither a misspelt resource nor a namespace on a resource

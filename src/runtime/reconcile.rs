@@ -26,8 +26,9 @@ const HEARD_BY_THEN: Duration = Duration::from_secs(1);
 /// controller keeps a request for an object that is being reconciled, and runs it afterwards.
 ///
 /// The error type must return its cause as its [`source`](Error::source). Types of `thiserror` do so with
-/// `#[source]`, `#[from]` or `transparent`, and so does the error of kube-runtime's `finalizer`. If a cause was
-/// turned into text, it cannot be found, and the error counts as any other error.
+/// `#[source]` or `#[from]`, and with `transparent` around a `kube::Error` or an [`ErrGuarded`](crate::gate::ErrGuarded).
+/// The error of kube-runtime's `finalizer` does so, too. If a cause was turned into text, it cannot be found, and the error
+/// counts as any other error.
 ///
 /// Dropping the returned future drops the future of `reconcile`.
 pub fn gated<K, Ctx, F, E>(

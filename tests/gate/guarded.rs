@@ -1,9 +1,9 @@
 //! A guarded future behaves as the gate does.
 
-use crate::support::{ALMOST, Probe, TERM, assert_lost, lead, lead_in, stage};
+use crate::support::{ALMOST, Probe, TERM, lead, lead_in, stage};
 use kube_leader_gate::{
     ErrLeadershipLost, ErrNotLeader, Leadership,
-    gate::ResponseFuture,
+    gate::{ErrGuarded, ResponseFuture},
     leadership::{Grantor, Loss},
     testing::TokioClock,
 };
@@ -12,6 +12,7 @@ use std::{
     fmt,
     future::{Ready, pending, ready},
     io,
+    pin::Pin,
     sync::Arc,
     time::Duration,
 };
@@ -21,11 +22,16 @@ use tower::Service;
 
 const LABEL: &str = "charge the card";
 
+#[track_caller]
+fn assert_lost(error: &ErrGuarded, loss: Loss) {
+    assert_eq!(ErrLeadershipLost::find(error).map(ErrLeadershipLost::loss), Some(loss), "{error:?}");
+}
+
 /// A guarded future that counts its polls.
 fn probed(
     leadership: &Leadership,
     probe: &Probe,
-) -> ResponseFuture<<Probe as Service<()>>::Future, &'static str> {
+) -> ResponseFuture<Pin<Box<<Probe as Service<()>>::Future>>, &'static str> {
     leadership.guard(LABEL, Service::<()>::call(&mut probe.clone(), ()))
 }
 
@@ -35,7 +41,7 @@ fn s1_followers_guarded_future_is_never_polled() {
     grantor.note_holder(Some("operator-0"));
     let probe = Probe::default();
     let error = assert_ready_err!(task::spawn(probed(&leadership, &probe)).poll());
-    let refused = error.downcast_ref::<ErrNotLeader>().expect("refused");
+    let refused = ErrNotLeader::find(&error).expect("refused");
     assert!(refused.attempt().label() == Some(LABEL) && refused.attempt().request().is_none());
     assert_eq!(
         error.to_string(),
@@ -57,7 +63,7 @@ fn s2_loss_wakes_and_drops_guarded_future() {
     assert!(writing.is_woken());
     let error = assert_ready_err!(writing.poll());
     assert_lost(&error, Loss::Taken);
-    let lost = error.downcast_ref::<ErrLeadershipLost>().expect("lost");
+    let lost = ErrLeadershipLost::find(&error).expect("lost");
     assert_eq!((lost.label(), lost.verb()), (Some(LABEL), None));
     assert_eq!(probe.polls(), 1, "not polled after the loss");
     assert_eq!(leadership.writes_under_way(), 0);

@@ -100,6 +100,10 @@ impl Lock for CoordinatedLock {
         Ok(events.boxed())
     }
 
+    async fn ready(&self) {
+        self.inner.ready().await;
+    }
+
     fn reconnect(&self) -> Option<&'static str> {
         self.inner.reconnect()
     }

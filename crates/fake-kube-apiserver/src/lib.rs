@@ -27,25 +27,6 @@
 //!   the request has no effect.
 //! - **Reviews**: `TokenReview` and the access reviews. Every token is valid, and every access is allowed.
 //! - **Hanging up**: if a client hangs up before its request takes effect, the request has no effect.
-//!
-//! # What it does not do
-//! - It has no authentication, authorization, admission or etcd, and no schemas. It stores kinds other than the
-//!   Lease as the client sent them, apart from the metadata, `apiVersion` and `kind`. It does not count
-//!   `generation`, and does not warn of a duplicate field.
-//! - A namespace need not exist. Deleting a namespace or an owner deletes that object alone: there is no garbage
-//!   collector.
-//! - Every resource exists. All but the Lease may be namespaced or not: the path decides. The server does not
-//!   convert between versions: `apps/v1` and `apps/v1beta1` have different objects.
-//! - Every resource has a status subresource, apart from those that are known to have none. The main endpoint
-//!   ignores `status`, and `/status` ignores the rest. There are no other subresources.
-//! - The server takes a strategic merge patch for a merge patch, so it replaces lists. It takes an apply patch, in
-//!   JSON alone, for a merge patch that may create the object. There are no field owners and no `managedFields`.
-//! - Bodies and answers are JSON and whole objects: no YAML, no protobuf, no Tables. A list shows the current
-//!   objects, whatever version it asks for. Field selectors know only `metadata.name` and `metadata.namespace`.
-//!   Discovery has a few groups.
-//! - There is no flow control, and no limit on the number of objects. The write log grows with every write.
-//! - If a test stores an unknown field in a Lease with [`ApiServer::put`], the server keeps the field from then on,
-//!   like a server of another version.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod cause;

@@ -218,6 +218,10 @@ impl Lock for FenceLock {
         Ok(events.boxed())
     }
 
+    async fn ready(&self) {
+        self.inner.ready().await;
+    }
+
     fn reconnect(&self) -> Option<&'static str> {
         self.inner.reconnect()
     }

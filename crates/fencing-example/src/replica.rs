@@ -72,7 +72,7 @@ async fn write(
         }
         store.set(value, token).await
     };
-    candidate.guard("set the value", statement).await
+    Ok(candidate.guard("set the value", statement).await?)
 }
 
 fn describe(outcome: Result<Result<(), ErrOldToken>, Failure>) -> String {

@@ -54,8 +54,8 @@ pub struct Args {
     #[arg(long, env = "LEADER_GATE_STATUS", value_name = "IP:PORT", value_parser = loopback)]
     pub status: Option<SocketAddr>,
 
-    /// Where to serve /metrics to Prometheus: any address and port, such as 0.0.0.0:9090. The page shows names of the
-    /// Lease and of resources, and no secrets
+    /// Where to serve /metrics to Prometheus: any address and port, such as `[::]:9090` for IPv6 and IPv4, or
+    /// `0.0.0.0:9090` for IPv4 alone. The page shows names of the Lease and of resources, and no secrets
     #[arg(long, env = "LEADER_GATE_METRICS", value_name = "IP:PORT")]
     pub metrics: Option<SocketAddr>,
 

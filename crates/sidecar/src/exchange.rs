@@ -32,10 +32,8 @@ enum Present {
     /// There is none yet.
     #[default]
     None,
-    /// It ends by itself, so a stop waits for its answer. It ends with its caller too.
+    /// It ends by itself, so a stop waits for its answer.
     Finite,
-    /// It ends by itself, and its answer is due although the caller has ended its side.
-    Due,
     /// It ends only when one side ends it.
     Endless,
     /// It was answered with a tunnel, which sees the caller's end itself.
@@ -73,17 +71,14 @@ impl Exchange {
     }
 
     /// A request has come in. Its content is not known yet.
-    pub(crate) fn arrive(&self, is_whole: bool) {
-        *self.present() = if is_whole { Present::Due } else { Present::Finite };
+    pub(crate) fn arrive(&self) {
+        *self.present() = Present::Finite;
     }
 
     /// Records what the request asks for.
     pub(crate) fn begin(&self, asked: &RequestInfo<'_>) {
         if is_endless(asked) {
             *self.present() = Present::Endless;
-        } else if !asked.is_read() || asked.verb() == Verb::Connect {
-            // An application behind `proxy` may let a read wait for hours.
-            *self.present() = Present::Finite;
         }
     }
 
@@ -94,7 +89,7 @@ impl Exchange {
 
     /// The answer is the sidecar's own.
     pub(crate) fn refuse(&self) {
-        *self.present() = Present::Due;
+        *self.present() = Present::Finite;
     }
 
     pub(crate) fn tunnel(&self) -> Option<Tunnel> {
@@ -105,11 +100,7 @@ impl Exchange {
     }
 
     pub(crate) fn ends_by_itself(&self) -> bool {
-        matches!(*self.present(), Present::Finite | Present::Due)
-    }
-
-    pub(crate) fn ends_with_its_caller(&self) -> bool {
-        matches!(*self.present(), Present::Finite | Present::Endless)
+        matches!(*self.present(), Present::Finite)
     }
 
     fn present(&self) -> MutexGuard<'_, Present> {

@@ -6,6 +6,9 @@
 use http::{HeaderMap, HeaderValue, Uri};
 use std::net::IpAddr;
 
+/// A name has 253 bytes at most.
+const LONGEST_SHOWN: usize = 260;
+
 /// The browser's user has asked, or a page that came from here.
 const HARMLESS: [&[u8]; 2] = [b"none", b"same-origin"];
 
@@ -62,10 +65,16 @@ impl Hosts {
         };
         Err(format!(
             "the {header} \"{}\" is not accepted, allowed: loopback addresses, {}; {remedy}",
-            given.escape_ascii(),
+            shown(given).escape_ascii(),
             self.0.join(", "),
         ))
     }
+}
+
+/// What may be shown of it: without a name and a password in front, and its beginning.
+fn shown(given: &[u8]) -> &[u8] {
+    let host = given.rsplit(|byte| *byte == b'@').next().unwrap_or_default();
+    &host[..host.len().min(LONGEST_SHOWN)]
 }
 
 /// The host of `http://name:port`. `None` for `null`: that page hides its origin.
@@ -93,7 +102,8 @@ fn ip(host: &str) -> Option<IpAddr> {
 /// Reads a value of `--accept-host`.
 pub(crate) fn parse(given: &str) -> Result<String, String> {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    if ip(given).is_some() || !given.is_empty() && given.bytes().all(is_name) {
+    let is_short = !given.is_empty() && given.len() <= LONGEST_SHOWN;
+    if ip(given).is_some() || is_short && given.bytes().all(is_name) {
         return Ok(given.to_owned());
     }
     Err("allowed: a host without a port, such as my-pod, 10.0.0.7 or [fe80::1]; no patterns".to_owned())

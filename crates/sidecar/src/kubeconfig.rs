@@ -1,12 +1,10 @@
 //! Where the API server is.
 
 use crate::failure::{Failure, chain};
+use futures_util::FutureExt;
 use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
-use kube_client::{
-    Config,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use kube_client::{Config, config::Kubeconfig};
 use std::{
     env,
     net::{IpAddr, SocketAddr},
@@ -15,20 +13,21 @@ use std::{
 use tokio::net::lookup_host;
 
 /// The configuration from `file`, or from where kubectl and pods have it.
-pub(crate) async fn load(file: Option<&Path>) -> Result<Config, Failure> {
+pub(crate) fn load(file: Option<&Path>) -> Result<Config, Failure> {
     let mut config = match file {
         Some(file) => {
-            let options = KubeConfigOptions::default();
-            let read = async { Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await };
+            let read = Kubeconfig::read_from(file).and_then(Config::try_from);
             let explain = |error| {
                 let list = env::split_paths(file).count() > 1 && !file.exists();
                 let hint = if list { "; --kubeconfig takes one file, KUBECONFIG takes several" } else { "" };
                 format!("the kubeconfig {}: {}{hint}", file.display(), chain(&error))
             };
-            read.await.map_err(explain)?
+            read.map_err(explain)?
         }
+        // Its future waits for nothing.
         None => Config::infer()
-            .await
+            .now_or_never()
+            .ok_or("the configuration of the pod is not there at once")?
             .map_err(|error| format!("{}; name a kubeconfig by --kubeconfig or KUBECONFIG", chain(&error)))?,
     };
     let is_own =

@@ -36,6 +36,10 @@ const YOUNG: u8 = 2;
 /// Shorter than the API server's own limit of 90 s: a request on a connection that is just being closed is lost.
 const IDLE: Duration = Duration::from_secs(60);
 
+/// The API server answers with up to 4,096 characters of warnings, each in a header of its own. hyper takes 100 headers by
+/// itself.
+const MOST_HEADERS: usize = 512;
+
 /// `C` connects, and `E` runs the connections.
 pub(crate) struct Pool<C, E, B> {
     connector: C,
@@ -204,7 +208,8 @@ where
 {
     let unsent = |error| Unanswered::CutOff { error, is_sent: false };
     let stream = connector.oneshot(server).await.map_err(|error| Unanswered::Unconnected(error.into()))?;
-    let (mut sender, connection) = http1::handshake(stream).await.map_err(unsent)?;
+    let (mut sender, connection) =
+        http1::Builder::new().max_headers(MOST_HEADERS).handshake(stream).await.map_err(unsent)?;
     executor.execute(Box::pin(async move {
         if let Err(error) = connection.with_upgrades().await {
             tracing::debug!("a connection to the API server failed: {error}");

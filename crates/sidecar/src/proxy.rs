@@ -4,11 +4,12 @@ use crate::{
     exchange::Exchange,
     headers,
     hosts::Hosts,
+    recurring::Recurring,
     reply::{self, Answer},
     tunnel::Tunnel,
     unanswered,
     upload::Upload,
-    upstream::Upstream,
+    upstream::{Servers, Upstream},
 };
 use http::{
     HeaderValue, Method, Request, Response, StatusCode, Version,
@@ -21,6 +22,7 @@ use kube_leader_gate::{
     Candidate, ErrLeadershipLost, ErrNotLeader, Policy,
     request::{RequestInfo, leaves_open},
 };
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// A URI holds 64 KiB, and the path of the kubeconfig's server may come in front.
@@ -32,13 +34,17 @@ const NOT_ASKED: &str = "the API server switched to a protocol that the caller h
 const IMPERSONATES: &str =
     "the sidecar relies on a fence, which does not judge what is asked as another user (Impersonate-*)";
 
+/// The API server is away, for example.
+static UNANSWERED: Recurring = Recurring::new("requests to the API server have no answer");
+/// It never settles: other requests are accepted at the same time.
+static REFUSED: Recurring = Recurring::new("requests with a Host or an origin that is not accepted");
+
 pub(crate) struct Proxy {
     pub(crate) upstream: Upstream,
     pub(crate) hosts: Hosts,
     pub(crate) candidate: Candidate,
     pub(crate) policy: Policy,
-    /// Whether the kubeconfig impersonates another user.
-    pub(crate) impersonates: bool,
+    pub(crate) servers: Arc<Servers>,
     /// Whether a fence judges the writes.
     pub(crate) is_fenced: bool,
     /// Requests without an answer get the sidecar's own answer when this is set.
@@ -64,7 +70,7 @@ impl Proxy {
 
     async fn answer(&self, exchange: &Exchange, mut request: Request<Upload>) -> Response<Answer> {
         if let Err(message) = self.hosts.check(request.uri(), request.headers()) {
-            tracing::warn!("{message}");
+            REFUSED.raise(&message);
             return reply::forbidden(&message);
         }
         if self.is_fenced && headers::impersonates(request.headers()) {
@@ -91,7 +97,7 @@ impl Proxy {
         {
             request.headers_mut().remove(UPGRADE);
         }
-        let upgrades = headers::to_upstream(&method, request.headers_mut(), self.impersonates);
+        let upgrades = headers::to_upstream(&method, request.headers_mut(), self.servers.impersonate());
         if has_body && request.body().size_hint().exact().is_none() {
             // By itself hyper drops the body of a `GET` or `HEAD` without a length.
             request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
@@ -105,7 +111,10 @@ impl Proxy {
         let caller = upgrades.then(|| upgrade::on(&mut request));
         let mut response = match exchange.send(request).await {
             None => return reply::no_answer(is_read, true, CUT_OFF),
-            Some(Ok(response)) => response,
+            Some(Ok(response)) => {
+                UNANSWERED.settle();
+                response
+            }
             Some(Err(error)) => {
                 return fail(&error, &RequestInfo::from_parts(&method, &uri, caller.is_some()));
             }
@@ -152,6 +161,6 @@ fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
         return answer;
     }
     let (is_sent, message) = unanswered::explain(error);
-    tracing::warn!(verb = %asked.verb(), target = %asked.target(), "{message}");
+    UNANSWERED.raise(format_args!("{} {}: {message}", asked.verb(), asked.target()));
     reply::no_answer(asked.is_read(), is_sent, &message)
 }

@@ -10,10 +10,10 @@ use crate::{
     proxy::Proxy,
     serve::{Connections, bind},
     status::{self, Status},
-    upstream,
+    upstream::{self, Servers},
 };
-use kube_client::Client;
-use kube_leader_gate::{Candidate, Election, Policy, election::LeaseEnd, without_secrets};
+use kube_client::Error;
+use kube_leader_gate::{Candidate, Election, Policy, election::LeaseEnd, lease::LeasePool};
 use kube_leader_gate_fence::Fence;
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::oneshot};
@@ -43,10 +43,13 @@ impl Sidecar {
     ///
     /// If the kubeconfig, a port or the election cannot be had. The error is for the user.
     pub async fn bind(args: &Args, policy: Policy) -> Result<Self, Failure> {
-        let config = kubeconfig::load(args.kubeconfig.as_deref()).await?;
+        let file = args.kubeconfig.clone();
+        let pool = LeasePool::reading(move || kubeconfig::load(file.as_deref()).map_err(Error::Service))?;
+        let config = pool.access().ok_or("the pool has no configuration")?;
+        let config = config.config();
         let listener = bind(args.listen)?;
         let addr = listener.local_addr()?;
-        kubeconfig::refuse_loop(&config, addr).await?;
+        kubeconfig::refuse_loop(config, addr).await?;
         let mut builder = Election::builder(args.lease.namespace(), args.lease.name())
             .timing(args.timing)
             .policy(policy.clone());
@@ -58,8 +61,7 @@ impl Sidecar {
             None => None,
         };
         if let Some(fence) = &fence {
-            builder =
-                builder.layer_lock(fence.layer(Client::try_from(config.clone()).map_err(without_secrets)?));
+            builder = builder.layer_lock(fence.layer(pool.client()));
         }
         let metrics = match args.metrics {
             Some(addr) => {
@@ -70,13 +72,14 @@ impl Sidecar {
             }
             None => None,
         };
-        let election = builder.build(&config)?;
+        let election = builder.build_in(&pool)?;
+        let servers = Servers::new(&pool, &election)?;
         let proxy = Proxy {
-            upstream: upstream::connect(&config, &election, fence.as_ref())?,
+            upstream: upstream::connect(&servers, &election, fence.as_ref()),
+            servers,
             hosts: Hosts::new(&args.accept_host),
             candidate: election.candidate(),
             policy,
-            impersonates: kubeconfig::impersonates(&config),
             is_fenced: fence.is_some(),
             cut_off: CancellationToken::new(),
         };

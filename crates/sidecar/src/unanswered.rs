@@ -32,10 +32,10 @@ pub(crate) fn explain(error: &BoxError) -> (bool, String) {
             (*is_sent, ErrLock::new(ErrLockKind::CutOff, chain(error)))
         }
         None => {
-            // A plugin may have printed a token.
-            let text =
-                "could not get credentials for the API server, nothing was sent; the election logs why";
-            return (false, text.to_owned());
+            let why = error
+                .downcast_ref()
+                .map_or_else(String::new, |error: &ErrLock| format!(": {}", error.explain("")));
+            return (false, format!("could not get credentials for the API server, nothing was sent{why}"));
         }
     };
     let what = if is_sent {

@@ -1,26 +1,35 @@
-//! The way to the API server: kube's own layers for credentials and TLS, over connections of hyper.
+//! The way to the API server: through the gate, with the credentials that the lease calls have, over connections of hyper.
 //!
 //! This is not kube's `Client`: that one keeps whole request bodies in memory, and its stack retries. Here the body
 //! streams, and nothing is sent twice.
 
-use crate::{failure::Failure, pool::Pool, upload::Upload};
+use crate::{
+    failure::Failure, kubeconfig, pool::Pool, resolve::Resolver, unanswered::Unanswered, upload::Upload,
+};
+use futures_util::{FutureExt, future::BoxFuture};
 use http::{
-    Request, Response, Uri,
-    header::{HOST, HeaderValue},
+    HeaderMap, Request, Response, StatusCode, Uri,
+    header::{AUTHORIZATION, HOST, HeaderValue},
     uri::{PathAndQuery, Scheme},
 };
 use http_body_util::{BodyExt, Either, combinators::UnsyncBoxBody};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper_util::client::legacy::connect::HttpConnector;
 use kube_client::{Config, client::ConfigExt};
-use kube_leader_gate::{Election, without_secrets};
+use kube_leader_gate::{
+    Election,
+    election::Connections,
+    lease::{Access, ErrLock, ErrLockKind, LeasePool},
+};
 use kube_leader_gate_fence::{Fence, refusal::ResponseBody};
 use std::{
-    mem,
-    sync::Arc,
+    convert::Infallible,
+    future::ready,
+    marker, mem,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
-use tower::{BoxError, ServiceBuilder, util::BoxCloneSyncService};
+use tower::{BoxError, Layer, ServiceBuilder, ServiceExt, service_fn, util::BoxCloneSyncService};
 
 /// Asks the API server, through the gate.
 pub(crate) type Upstream = BoxCloneSyncService<Request<Upload>, Response<Streamed>, BoxError>;
@@ -28,50 +37,48 @@ pub(crate) type Upstream = BoxCloneSyncService<Request<Upload>, Response<Streame
 /// The body of an answer, as it comes. A fence may have read its beginning.
 pub(crate) type Streamed = Either<Incoming, ResponseBody<Incoming>>;
 
-/// The server of the kubeconfig.
-struct Base {
+type Sent = UnsyncBoxBody<Bytes, BoxError>;
+type Answered = BoxFuture<'static, Result<Response<Incoming>, Unanswered>>;
+type Send = Box<dyn Fn(Request<Sent>, Instant) -> Answered + marker::Send + Sync>;
+
+/// The API server, as the sources of the configuration name it now.
+pub(crate) struct Servers {
+    pool: LeasePool,
+    connections: Connections,
+    newest: Mutex<Arc<Server>>,
+}
+
+/// The API server, as the sources named it when they were read last.
+struct Server {
+    access: Access,
     /// What comes in front of all other paths.
     path: String,
     /// What the server is called in a request.
     host: Option<HeaderValue>,
+    /// What each request carries, but for the credentials.
+    headers: HeaderMap,
+    send: Send,
 }
 
-/// When the gate has let a request pass. The layers below may take their time before they send it.
-#[derive(Clone, Copy)]
-struct Admitted(Instant);
-
-/// When to probe a silent connection, so that a watch does not hang on a dead one for the kernel's 11 minutes.
+/// When to probe a silent connection, and how long the kernel may wait for an acknowledgement, so that no request hangs on a
+/// dead connection for the kernel's 15 minutes.
 const SILENCE: Duration = Duration::from_secs(30);
+const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
+/// The limit for the connection. If the server has more than one address, each has its share.
+const CONNECTING: Duration = Duration::from_secs(30);
 
-pub(crate) fn connect(
-    config: &Config,
-    election: &Election,
-    fence: Option<&Fence>,
-) -> Result<Upstream, Failure> {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_keepalive(Some(SILENCE));
-    tcp.set_keepalive_interval(Some(SILENCE / 3));
-    tcp.set_keepalive_retries(Some(3));
-    let connector = config.rustls_https_connector_with_connector(tcp)?;
-    let begun = Instant::now();
-    let pool = Arc::new(Pool::new(connector, config.cluster_url.clone(), election.connections()));
-    let base = Arc::new(Base::of(&config.cluster_url));
+pub(crate) fn connect(servers: &Arc<Servers>, election: &Election, fence: Option<&Fence>) -> Upstream {
+    let servers = servers.clone();
     let stack = ServiceBuilder::new()
         .map_request(|request: Request<Upload>| request.map(boxed))
         .layer(election.layer())
-        .map_request(move |request| base.address(request))
-        .option_layer(config.auth_layer().map_err(without_secrets)?)
-        .layer(config.extra_headers_layer()?)
-        .map_err(BoxError::from)
-        .service_fn(move |request: Request<_>| {
-            // Without a note, each connection counts as younger, and the gate looks once more.
-            let admitted = request.extensions().get().map_or(begun, |&Admitted(at)| at);
-            pool.clone().send(request, admitted)
+        .service_fn(move |request: Request<Sent>| {
+            // The gate has let the request pass. What follows may take its time before the request is sent.
+            let admitted = Instant::now();
+            servers.newest().send(request, admitted)
         });
     let outside = ServiceBuilder::new();
-    Ok(match fence {
+    match fence {
         Some(fence) => BoxCloneSyncService::new(
             outside
                 .map_response(|answer: Response<_>| answer.map(Either::Right))
@@ -81,30 +88,92 @@ pub(crate) fn connect(
         None => BoxCloneSyncService::new(
             outside.map_response(|answer: Response<_>| answer.map(Either::Left)).service(stack),
         ),
-    })
+    }
 }
 
 /// In the box into which the gate looks. One without a body needs no memory.
-fn boxed(body: Upload) -> UnsyncBoxBody<Bytes, BoxError> {
+fn boxed(body: Upload) -> Sent {
     if body.is_end_stream() { UnsyncBoxBody::default() } else { body.map_err(BoxError::from).boxed_unsync() }
 }
 
-// === impl Base ===
+// === impl Servers ===
 
-impl Base {
-    fn of(server: &Uri) -> Self {
-        let usual = if server.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
-        let name = server.host().unwrap_or_default();
-        let host = match server.port_u16().filter(|port| *port != usual) {
-            Some(port) => HeaderValue::try_from(format!("{name}:{port}")),
-            None => HeaderValue::try_from(name),
-        };
-        Self { path: server.path().trim_end_matches('/').to_owned(), host: host.ok() }
+impl Servers {
+    pub(crate) fn new(pool: &LeasePool, election: &Election) -> Result<Arc<Self>, Failure> {
+        let access = pool.access().ok_or("the pool has no configuration")?;
+        let connections = election.connections();
+        let server = Server::new(access, connections.clone())?;
+        Ok(Arc::new(Self { pool: pool.clone(), connections, newest: Mutex::new(Arc::new(server)) }))
     }
 
-    /// Makes the target and the host those of the server, and notes the time. kube's layer would print the server's address
-    /// and read it again for each request.
-    fn address<B>(&self, mut request: Request<B>) -> Request<B> {
+    /// Whether the kubeconfig impersonates another user.
+    pub(crate) fn impersonate(&self) -> bool {
+        kubeconfig::impersonates(self.newest().access.config())
+    }
+
+    fn newest(&self) -> Arc<Server> {
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        if !newest.access.is_newest()
+            && let Some(access) = self.pool.access()
+        {
+            match Server::new(access, self.connections.clone()) {
+                Ok(server) => *newest = Arc::new(server),
+                // The lease calls fail in the same way, and the election logs why.
+                Err(error) => {
+                    tracing::debug!("cannot connect by the configuration that was read anew: {error}");
+                }
+            }
+        }
+        newest.clone()
+    }
+}
+
+// === impl Server ===
+
+impl Server {
+    fn new(access: Access, connections: Connections) -> Result<Self, Failure> {
+        let config = access.config();
+        let mut tcp = HttpConnector::new_with_resolver(Resolver::default());
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECTING));
+        tcp.set_keepalive(Some(SILENCE));
+        tcp.set_keepalive_interval(Some(SILENCE / 3));
+        tcp.set_keepalive_retries(Some(3));
+        tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+        let connector = config.rustls_https_connector_with_connector(tcp)?;
+        let pool = Arc::new(Pool::new(connector, config.cluster_url.clone(), connections));
+        let (path, host) = place(&config.cluster_url);
+        let headers = headers(config)?;
+        let send = move |request, admitted| pool.clone().send(request, admitted).boxed();
+        Ok(Self { path, host, headers, send: Box::new(send), access })
+    }
+
+    /// Sends a request that the gate has admitted at this time.
+    async fn send(
+        self: Arc<Self>,
+        mut request: Request<Sent>,
+        admitted: Instant,
+    ) -> Result<Response<Incoming>, BoxError> {
+        self.address(&mut request);
+        if let Some(value) = self.access.authorization().await? {
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        let answer = (self.send)(request, admitted).await;
+        let is_refused = match &answer {
+            Ok(answer) => answer.status() == StatusCode::UNAUTHORIZED,
+            Err(Unanswered::Unconnected(error)) => ErrLock::unconnected(&**error).kind() == ErrLockKind::Tls,
+            Err(_) => false,
+        };
+        if is_refused {
+            self.access.refused();
+        }
+        Ok(answer?)
+    }
+
+    /// Makes the target and the host those of the server. kube's layer would print the server's address and read it again for
+    /// each request.
+    fn address<B>(&self, request: &mut Request<B>) {
         let target = mem::take(request.uri_mut()).into_parts().path_and_query;
         let target = if self.path.is_empty() {
             target
@@ -117,7 +186,26 @@ impl Base {
         if let Some(host) = &self.host {
             request.headers_mut().insert(HOST, host.clone());
         }
-        request.extensions_mut().insert(Admitted(Instant::now()));
-        request
+        for (name, value) in &self.headers {
+            request.headers_mut().append(name, value.clone());
+        }
     }
+}
+
+/// The path of the server's URL, and what the server is called.
+fn place(server: &Uri) -> (String, Option<HeaderValue>) {
+    let usual = if server.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
+    let name = server.host().unwrap_or_default();
+    let host = match server.port_u16().filter(|port| *port != usual) {
+        Some(port) => HeaderValue::try_from(format!("{name}:{port}")),
+        None => HeaderValue::try_from(name),
+    };
+    (server.path().trim_end_matches('/').to_owned(), host.ok())
+}
+
+/// What kube sends with each request, for example to impersonate a user.
+fn headers(config: &Config) -> Result<HeaderMap, Failure> {
+    let echo = service_fn(|request: Request<()>| ready(Ok::<_, Infallible>(request.into_parts().0.headers)));
+    let asked = config.extra_headers_layer()?.layer(echo).oneshot(Request::new(()));
+    Ok(asked.now_or_never().transpose()?.unwrap_or_default())
 }

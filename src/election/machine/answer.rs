@@ -139,7 +139,9 @@ impl Machine {
     }
 
     fn written(&mut self, what: LeaseCall, stored: LeaseRecord, sent: Moment, now: Moment) {
-        let recovered = std::mem::take(&mut self.failures) > 0;
+        // Many elections may have waited for one API server, or for one another.
+        let is_late = sent.saturating_since(self.claimed) > self.timing.retry_period().mul_f64(1.25);
+        let recovered = std::mem::take(&mut self.failures) > 0 || is_late;
         (self.looked, self.may_land) = (now, None);
         if what == LeaseCall::Acquire {
             self.acquired = sent;

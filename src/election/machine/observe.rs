@@ -3,7 +3,7 @@
 use super::{
     formers::UNSEEN,
     note::writer,
-    state::{ActiveTerm, Closing, Lease, Machine, Predecessor, Reason, Seen, Staleness},
+    state::{ActiveTerm, Closing, Lease, Machine, Order, Predecessor, Reason, Seen, Staleness},
     stored::Stored,
     update::following,
 };
@@ -18,7 +18,6 @@ impl Machine {
     pub fn watched(&mut self, news: WatchNews, now: Moment) {
         match news {
             WatchNews::Up => {
-                self.watches = true;
                 // After an outage, calls may work again too.
                 if self.failures > 1 {
                     self.pause_until = self.pause_until.min(now);
@@ -29,8 +28,13 @@ impl Machine {
                 }
             }
             WatchNews::Down(_) => self.watches = false,
-            WatchNews::Event(LeaseEvent::Seen(record)) => self.saw(record, false, now),
-            WatchNews::Event(LeaseEvent::Deleted(last)) => self.saw(last, true, now),
+            WatchNews::Event(event) => {
+                self.watches = true; // an open watch may stay mute
+                match event {
+                    LeaseEvent::Seen(record) => self.saw(record, false, now),
+                    LeaseEvent::Deleted(last) => self.saw(last, true, now),
+                }
+            }
         }
     }
 
@@ -54,6 +58,9 @@ impl Machine {
         if self.seen().is_some_and(|seen| self.is_news_of_others(last.as_ref(), &seen.stored)) {
             // Another candidate can write, so this one tries anew.
             (self.rest_until, self.pause_until) = (now, now);
+            if self.term.is_none() && self.order != Order::Stop {
+                self.failures = 0;
+            }
         }
         if is_gone {
             self.observe(None, now);
@@ -170,7 +177,7 @@ impl Machine {
         if !is_first {
             // It writes again, so it has not ended: another container of this pod has this identity, too.
             self.predecessor = self.predecessor.filter(|it| it.process != claim.process);
-        } else if self.pod.as_ref().is_some_and(|pod| *pod == claim.pod) {
+        } else if self.pod.as_ref().is_some_and(|pod| *pod == claim.pod) && !(self.runs_here)(claim.process) {
             self.predecessor = Some(Predecessor { process: claim.process, seen: now });
             if stored.held() < claim.lasts {
                 self.closing = Some(Closing { term: stored.record.term(), reason: Reason::EndedSoon });

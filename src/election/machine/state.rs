@@ -77,6 +77,8 @@ pub struct Machine {
     pub(super) pod: Option<String>,
     /// The number that this process drew when it began.
     pub(super) process: u64,
+    /// Whether the number is of an election that runs in this very process.
+    pub(super) runs_here: fn(u64) -> bool,
     pub(super) priority: Option<Priority>,
     pub(super) timing: LeaseTiming,
     // What the rest of the process says.
@@ -97,7 +99,7 @@ pub struct Machine {
     pub(super) staleness: Staleness,
     /// When the lease was last looked at.
     pub(super) looked: Moment,
-    /// A watch shows each renewal, so the lease is read only if no news come.
+    /// A watch has shown the lease, so it is read only if no news come.
     pub(super) watches: bool,
     // What this candidate does.
     pub(super) term: Option<ActiveTerm>,
@@ -238,6 +240,7 @@ impl Machine {
             me: identity,
             pod,
             process,
+            runs_here: |_| false,
             priority,
             timing,
             order: Order::Contend,
@@ -269,6 +272,12 @@ impl Machine {
             spread: Spread::new(timing.pause()),
             altered: None,
         }
+    }
+
+    /// Lets it tell other elections of this process from an earlier process.
+    #[must_use]
+    pub fn beside(self, runs_here: fn(u64) -> bool) -> Self {
+        Self { runs_here, ..self }
     }
 
     /// When this process must not begin a write any more (rule S1).

@@ -46,6 +46,13 @@ impl Machine {
             return Some(("altered", details));
         }
         let seen = self.seen()?;
+        if self.is_of_this_process(seen) {
+            return Some((
+                "identity",
+                "another election of this process uses this identity on this lease; give each its own lease"
+                    .into(),
+            ));
+        }
         if self.is_namesake(seen) && seen.is_news {
             return Some((
                 "identity",
@@ -64,10 +71,15 @@ impl Machine {
         claims && seen.stored.record.holder() == Some(self.me.as_str()) && !seen.own
     }
 
+    /// The same of another election of this process.
+    fn is_of_this_process(&self, seen: &Seen) -> bool {
+        self.is_namesake(seen) && seen.stored.claim().is_some_and(|it| (self.runs_here)(it.process))
+    }
+
     /// Why this process does not take the lease at once although it held its name when it began, in words.
     pub fn earlier_process(&self) -> Option<&'static str> {
         let seen = self.seen().filter(|seen| !seen.is_news)?;
-        if self.is_namesake(seen) {
+        if self.is_namesake(seen) && !self.is_of_this_process(seen) {
             return Some(
                 "another process holds the lease under this identity, and may still run; this process waits for the lease's end",
             );

@@ -240,7 +240,8 @@ async fn wind_down<W: Future<Output = ()>>(
         () = late => {
             let dropped = || {
                 tracing::warn!(
-                    "the work did not end in time; it is dropped: let it end when its token is cancelled"
+                    "the work did not end in time; it is dropped: let it end within the grace after its token is cancelled, or set \
+                     a longer grace"
                 );
             };
             shift.span().in_scope(dropped);

@@ -1,15 +1,14 @@
-//! The clients for lease calls, and how a fresh client replaces one that did not answer (rule S9).
+//! The clients for lease calls, and how a fresh client replaces one that does not work (rule S9).
 
+use super::source::{Connected, Source};
 use crate::{
-    api::{self, RateLimitedLog},
+    api::{self, Authorized, RateLimitedLog},
     leadership::Moment,
-    lease::error::ErrLock,
+    lease::error::{ErrLock, ErrLockKind},
 };
 use http::Method;
-use kube_client::{
-    Client, Config,
-    client::{Body, ClientBuilder},
-};
+use jiff::Timestamp;
+use kube_client::{Error, client::Body};
 use serde_json::Value;
 use std::{
     fmt,
@@ -19,109 +18,180 @@ use std::{
 };
 use tokio::{
     runtime::Handle,
-    sync::Semaphore,
-    time::{Instant, timeout},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
 };
 use tracing::Span;
 
-/// How many calls of one pool run at once without waiting for each other. Each needs a connection while it runs.
-const ROOM: usize = 16;
-/// When the newest client is this old, all callers move to it.
-const SETTLED: Duration = Duration::from_secs(60);
-
+/// How many calls of one pool are under way at once. Each needs a connection. The others wait.
+const ROOM: usize = 32;
+/// How many of those are under way at once whose last call was not answered, apart from the others. So leases that hang delay
+/// no others, and an API server that answers none is not asked by all at once.
+const ASIDE: usize = 16;
 /// How long making a client may take. After this, another thread may try.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many threads may make clients at once: one may hang.
+/// How many threads may make clients at once: one may hang, for example in a credential plugin, and cannot be stopped.
 const THREADS: usize = 2;
+/// A source is not read anew more often than this.
+const REFUSED: Duration = Duration::from_secs(5);
+/// Another address is not tried more often than this.
+const UNREACHABLE: Duration = Duration::from_secs(1);
+/// How long before the end of its credentials a client is replaced.
+const EXPIRES: Duration = Duration::from_secs(60);
 
-type Make = Box<dyn Fn() -> Result<Client, kube_client::Error> + Send + Sync>;
-
-/// Clients that one function makes. The newest is ready to use.
+/// The clients of one source. All callers use the newest one.
 pub(in crate::lease) struct Clients {
-    make: Make,
+    source: Source,
     /// The runtime for the clients' tasks. It does not depend on which election asks, since other elections use the
     /// same client.
     runtime: Handle,
     newest: Mutex<Made>,
     /// Lets one client be made at a time, for [`PATIENCE`] at most.
     making: Arc<Semaphore>,
-    /// Bounds the threads that make clients. One that hangs, for example in a credential plugin, cannot be stopped.
+    /// Bounds the threads that make clients.
     threads: Arc<Semaphore>,
-    room: Semaphore,
+    room: Arc<Semaphore>,
+    aside: Arc<Semaphore>,
     begun: Instant,
     failing: Mutex<RateLimitedLog>,
 }
 
 #[derive(Clone)]
 struct Made {
-    client: Client,
+    connected: Connected,
     generation: u64,
     at: Instant,
+    /// When a call over this client was answered last.
+    answered: Instant,
 }
 
-/// One lock's client. A caller keeps its client until one of its own calls is not answered.
+/// Why a fresh client is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::lease) enum Because {
+    /// A call that was sent then was not answered. Fresh connections will do, and only if no other call was answered since:
+    /// otherwise the client works, and the connection of that call has ended with it.
+    Silent(Instant),
+    /// There is no way to this address. Perhaps the API server has another one.
+    Unreachable,
+    /// The credentials were not accepted, or are none: all sources are read anew.
+    Refused,
+}
+
+/// The calls of one lock.
 pub(in crate::lease) struct Caller {
     clients: Arc<Clients>,
-    /// How long a call waits for room. After that it is sent anyway, so that hanging calls do not delay others.
-    patience: Duration,
-    held: Mutex<Held>,
+    last: Mutex<Last>,
 }
 
-struct Held {
-    made: Made,
-    /// The newest generation at the time of the last call.
-    newest_at_call: u64,
-    /// The oldest generation that this caller may use. If there is no such client yet, it uses the newest one.
-    at_least: u64,
+/// The last call of a lock.
+struct Last {
+    /// Over which client it was sent, and when.
+    generation: u64,
+    sent: Instant,
+    is_silent: bool,
+    /// The place of the next call among those that are under way.
+    place: Option<OwnedSemaphorePermit>,
 }
 
 // === impl Clients ===
 
 impl Clients {
-    pub(in crate::lease) fn new(
-        make: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
-    ) -> Result<Arc<Self>, kube_client::Error> {
-        let make = move || make().map_err(api::without_secrets);
-        let first = Made { client: make()?, generation: 0, at: Instant::now() };
+    pub(in crate::lease) fn new(source: Source) -> Result<Arc<Self>, Error> {
+        let (runtime, now) = (Handle::current(), Instant::now());
+        let connected = source.connect(None, 0, &runtime)?;
         Ok(Arc::new(Self {
-            make: Box::new(make),
-            runtime: Handle::current(),
-            newest: Mutex::new(first),
+            source,
+            runtime,
+            newest: Mutex::new(Made { connected, generation: 0, at: now, answered: now }),
             making: Arc::new(Semaphore::new(1)),
             threads: Arc::new(Semaphore::new(THREADS)),
-            room: Semaphore::new(ROOM),
-            begun: Instant::now(),
+            room: Arc::new(Semaphore::new(ROOM)),
+            aside: Arc::new(Semaphore::new(ASIDE)),
+            begun: now,
             failing: Mutex::new(RateLimitedLog::new("cannot make a fresh client for lease calls")),
         }))
     }
 
-    /// Makes clients from `config`, without gate and retries.
-    pub(in crate::lease) fn from_config(config: &Config) -> Result<Arc<Self>, kube_client::Error> {
-        let mut config = config.clone();
-        // A renewal that is retried below would outlive its own timeout (rule S9).
-        config.default_retry = false;
-        // Each call has its own time limit, and a watch is often idle.
-        config.read_timeout = None;
-        Self::new(move || Ok(ClientBuilder::try_from(config.clone())?.build()))
+    #[cfg(test)]
+    pub(in crate::lease) fn of_test(client: &kube_client::Client) -> Arc<Self> {
+        let client = client.clone();
+        Self::new(Source::Clients(Box::new(move || Ok(client.clone())))).expect("a client")
     }
 
-    pub(in crate::lease) fn caller(self: &Arc<Self>, patience: Duration) -> Caller {
-        let made = self.newest().clone();
-        let held = Mutex::new(Held { newest_at_call: made.generation, at_least: 0, made });
-        Caller { clients: self.clone(), patience, held }
+    pub(in crate::lease) fn caller(self: &Arc<Self>) -> Caller {
+        let last = Last { generation: 0, sent: Instant::now(), is_silent: false, place: None };
+        Caller { clients: self.clone(), last: Mutex::new(last) }
+    }
+
+    /// The newest client.
+    pub(super) fn client(&self) -> Authorized {
+        self.newest().connected.client.clone()
+    }
+
+    /// What the newest client is made of.
+    pub(super) fn connected(&self) -> Connected {
+        self.newest().connected.clone()
+    }
+
+    pub(super) fn is_newest(&self, read: Instant) -> bool {
+        self.newest().connected.read == read
+    }
+
+    /// What was read then was not accepted.
+    pub(super) fn refused(self: &Arc<Self>, read: Instant) {
+        let Made { connected, generation, .. } = self.newest().clone();
+        if connected.read == read {
+            self.renew(generation, Because::Refused);
+        }
     }
 
     fn newest(&self) -> MutexGuard<'_, Made> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has a fresh client made in place of the one of this generation, if that is the newest. Returns what keeps it from that.
+    fn renew(self: &Arc<Self>, instead_of: u64, because: Because) -> Option<&'static str> {
+        let Ok(one) = self.making.clone().try_acquire_owned() else { return None };
+        let Made { connected, generation, at, answered } = self.newest().clone();
+        let is_needless = match because {
+            Because::Silent(sent) => sent < answered,
+            Because::Unreachable => at.elapsed() < UNREACHABLE,
+            Because::Refused => connected.read.elapsed() < REFUSED,
+        };
+        if generation != instead_of || is_needless {
+            return None;
+        }
+        let trouble = (self.threads.available_permits() < THREADS)
+            .then_some("making a client does not end; check the credential plugin of the kubeconfig");
+        let Ok(thread) = self.threads.clone().try_acquire_owned() else { return trouble };
+        let (clients, span) = (self.clone(), Span::current());
+        let (ends, ended) = mpsc::channel::<()>();
+        let make = move || {
+            // What comes first here is dropped last.
+            let (_ends, clients, _thread) = (ends, clients, thread);
+            let _in = clients.runtime.enter();
+            span.in_scope(|| clients.succeed(because));
+        };
+        // This one ends in time, so it does not keep the runtime from ending.
+        self.runtime.spawn_blocking(move || {
+            let _one = one;
+            let _ = thread::Builder::new().spawn(make);
+            let _ = ended.recv_timeout(PATIENCE);
+        });
+        trouble
+    }
+
     /// Makes the next client. May block.
-    fn succeed(&self) {
-        match (self.make)() {
-            Ok(client) => {
+    fn succeed(&self, because: Because) {
+        let Made { connected, generation, .. } = self.newest().clone();
+        let last = (because != Because::Refused).then_some(&connected);
+        let attempt = usize::try_from(generation).unwrap_or_default().saturating_add(1);
+        match self.source.connect(last, attempt, &self.runtime) {
+            Ok(connected) => {
                 {
                     let mut newest = self.newest();
-                    *newest = Made { client, generation: newest.generation + 1, at: Instant::now() };
+                    let now = Instant::now();
+                    *newest = Made { connected, generation: generation + 1, at: now, answered: now };
                 }
                 // Not under the lock of the clients: a log that blocks must hold up no call.
                 self.failing().settle(self.now());
@@ -146,6 +216,12 @@ impl Clients {
 // === impl Caller ===
 
 impl Caller {
+    /// Waits for a place among the calls that are under way, for the next call. Cancel-safe.
+    pub(in crate::lease) async fn ready(&self) {
+        let place = self.place().await;
+        self.last().place = place;
+    }
+
     /// Makes one call and reads the whole answer: JSON, or the refusal.
     pub(in crate::lease) async fn call(
         &self,
@@ -153,71 +229,81 @@ impl Caller {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, ErrLock> {
-        let _room = timeout(self.patience, self.clients.room.acquire()).await;
-        self.outcome(api::call(&self.client(), method, path.to_owned(), body).await)
+        let place = self.last().place.take();
+        let _place = match place {
+            Some(place) => Some(place),
+            // A layer of the lock has made this call by itself.
+            None => self.place().await,
+        };
+        let outcome = api::call(&self.client(), method, path.to_owned(), body).await;
+        let generation = {
+            let mut last = self.last();
+            last.is_silent = false;
+            last.generation
+        };
+        {
+            let mut newest = self.clients.newest();
+            if newest.generation == generation {
+                newest.answered = Instant::now();
+            }
+        }
+        self.outcome(outcome)
     }
 
-    /// Opens a watch and returns its body. A watch has its own connection, so it does not wait for room.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        let room = if self.last().is_silent { &self.clients.aside } else { &self.clients.room };
+        room.clone().acquire_owned().await.ok()
+    }
+
+    /// Opens a watch and returns its body. A watch has its own connection, so it does not wait for a place.
     pub(in crate::lease) async fn watch(&self, path: &str) -> Result<Body, ErrLock> {
         self.outcome(api::open(&self.client(), Method::GET, path.to_owned(), None).await)
     }
 
-    /// A client that has ended would fail each later call too.
+    /// Has a fresh client made if this one would fail each later call too.
     fn outcome<T>(&self, outcome: Result<T, ErrLock>) -> Result<T, ErrLock> {
-        if outcome.as_ref().is_err_and(ErrLock::client_is_dead) {
-            self.reconnect();
+        let because = match &outcome {
+            Ok(_) => None,
+            Err(error) if error.client_is_dead() => Some(Because::Silent(Instant::now())),
+            Err(error) => match error.kind() {
+                ErrLockKind::Unauthorized | ErrLockKind::Credentials | ErrLockKind::Tls => {
+                    Some(Because::Refused)
+                }
+                ErrLockKind::Unreachable | ErrLockKind::Unresolved => Some(Because::Unreachable),
+                _ => None,
+            },
+        };
+        if let Some(because) = because {
+            self.clients.renew(self.last().generation, because);
         }
         outcome
     }
 
-    /// Makes later calls use a client that was made after the last call was sent. If another caller has asked for
-    /// such a client since, this one uses it too. Running calls are not affected. Returns what keeps it from that.
+    /// The last call was not answered. Later calls use a fresh client, unless this one answers others. Running calls are not
+    /// affected. Returns what keeps it from that.
     pub(in crate::lease) fn reconnect(&self) -> Option<&'static str> {
-        let at_least = {
-            let mut held = self.held();
-            held.at_least = held.newest_at_call + 1;
-            held.at_least
+        let (generation, sent) = {
+            let mut last = self.last();
+            last.is_silent = true;
+            (last.generation, last.sent)
         };
-        let Clients { making, threads, runtime, .. } = &*self.clients;
-        let Ok(one) = making.clone().try_acquire_owned() else { return None };
-        if self.clients.newest().generation >= at_least {
-            return None;
-        }
-        let trouble = (threads.available_permits() < THREADS)
-            .then_some("making a client does not end; check the credential plugin of the kubeconfig");
-        let Ok(thread) = threads.clone().try_acquire_owned() else { return trouble };
-        let (clients, span) = (self.clients.clone(), Span::current());
-        let (ends, ended) = mpsc::channel::<()>();
-        // Reading certificates or running a credential plugin may block.
-        let make = move || {
-            // What comes first here is dropped last.
-            let (_ends, clients, _thread) = (ends, clients, thread);
-            let _in = clients.runtime.enter();
-            span.in_scope(|| clients.succeed());
-        };
-        // This one ends in time, so it does not keep the runtime from ending.
-        runtime.spawn_blocking(move || {
-            let _one = one;
-            let _ = thread::Builder::new().spawn(make);
-            let _ = ended.recv_timeout(PATIENCE);
-        });
-        trouble
+        self.clients.renew(generation, Because::Silent(sent))
     }
 
-    fn client(&self) -> Client {
-        let newest = self.clients.newest().clone();
-        let mut held = self.held();
-        held.newest_at_call = newest.generation;
-        // Until there is a client of that generation, use the newest one.
-        let unanswered = held.made.generation < held.at_least;
-        if unanswered || newest.at.elapsed() >= SETTLED {
-            held.made = newest;
+    /// The client for the next call.
+    fn client(&self) -> Authorized {
+        let Made { connected, generation, .. } = self.clients.newest().clone();
+        let soon = Timestamp::now().saturating_add(EXPIRES).unwrap_or(Timestamp::MAX);
+        if connected.client.client.valid_until().is_some_and(|until| until < soon) {
+            self.clients.renew(generation, Because::Refused);
         }
-        held.made.client.clone()
+        let mut last = self.last();
+        (last.generation, last.sent) = (generation, Instant::now());
+        connected.client
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -231,17 +317,20 @@ impl fmt::Debug for Clients {
 mod tests {
     use super::*;
     use crate::{lease::news, testing::ApiServer};
-    use tokio::{runtime::Builder, time::sleep};
+    use kube_client::Client;
+    use tokio::{
+        runtime::Builder,
+        time::{sleep, timeout},
+    };
 
     /// Elections of one pool may run in several runtimes.
     #[test]
     fn s9_a_fresh_client_outlives_its_callers_runtime() {
-        let service = ApiServer::new().service();
+        let server = ApiServer::new();
         let runtime = || Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let (of_pool, of_election) = (runtime(), runtime());
-        let clients = of_pool
-            .block_on(async { Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap() });
-        let caller = clients.caller(Duration::ZERO);
+        let clients = of_pool.block_on(async { Clients::of_test(&Client::new(server.service(), "default")) });
+        let caller = clients.caller();
         let is_made = async {
             caller.reconnect();
             while clients.newest().generation == 0 {

@@ -1,16 +1,18 @@
 //! The clients and watches that the elections of one process share.
 
+mod access;
 pub(super) mod clients;
 mod shared_watch;
+mod source;
 pub(super) mod watches;
 
-use self::{clients::Clients, watches::SharedWatches};
-use super::{kube_lock::KubeLock, lock::BoxLock, name::LeaseName, timing::LeaseTiming};
+pub use self::access::Access;
+
+use self::{clients::Clients, source::Source, watches::SharedWatches};
+use super::{kube_lock::KubeLock, lock::BoxLock, name::LeaseName};
 use kube_client::{Client, Config};
 use std::{fmt, sync::Arc};
-
-/// A call waits for room for at most its time divided by this.
-const PART_FOR_WAITING: u32 = 8;
+use tower::service_fn;
 
 /// What the elections of one process share: the connections of their lease calls and, as an option, one watch for all
 /// leases of a namespace. Clones share everything.
@@ -21,8 +23,9 @@ const PART_FOR_WAITING: u32 = 8;
 /// client ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)). The other elections stay with
 /// their client until one of their own calls is not answered; then they move to the same fresh client.
 ///
-/// Sixteen calls can run at once. If there is no room, a call waits for an eighth of its call timeout at most. Then
-/// it is sent anyway, so that hanging calls do not delay others.
+/// At most 32 calls are under way at once, and 16 more of elections whose last call was not answered, each over a connection of its own. The others wait, and the time limit of a call
+/// begins when it is sent. So a thousand elections that begin together, or that find the API server again after a restart,
+/// need no thousand connections.
 ///
 /// A client has tasks in the runtime in which the pool was made. A watch has its task in the runtime of the election
 /// that began it. They end with the last lock that uses them, or with their runtime. After that a new watch begins,
@@ -46,7 +49,38 @@ impl LeasePool {
     /// # Panics
     /// Outside a tokio runtime, as every kube client does.
     pub fn new(config: &Config) -> Result<Self, kube_client::Error> {
-        Ok(Self { clients: Clients::from_config(config)?, watches: None })
+        let config = config.clone();
+        Self::of(Source::Config(Box::new(move || Ok(config.clone()))))
+    }
+
+    /// Makes a pool over clients made from the configuration that `load` reads: now, and anew each time that the API server
+    /// does not accept the credentials, or that TLS fails. So a kubeconfig that is written anew is noticed. With
+    /// [`new`](Self::new), only what the configuration names is read anew: the files of a certificate or a token, and a
+    /// credential plugin.
+    ///
+    /// `load` may block. It runs in a thread of its own, except for the first time.
+    ///
+    /// ```no_run
+    /// use kube_client::{Config, Error, config::Kubeconfig};
+    /// use kube_leader_gate::{Election, lease::LeasePool};
+    ///
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let load = || Kubeconfig::read().and_then(Config::try_from).map_err(Error::InferKubeconfig);
+    /// let pool = LeasePool::reading(load)?;
+    /// let election = Election::builder("my-namespace", "my-controller").build_in(&pool)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new), and the errors of `load`.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn reading(
+        load: impl Fn() -> Result<Config, kube_client::Error> + Send + Sync + 'static,
+    ) -> Result<Self, kube_client::Error> {
+        Self::of(Source::Config(Box::new(load)))
     }
 
     /// Makes a pool over clients that `connect` makes: one now, and a fresh one after calls that were not answered in
@@ -62,7 +96,11 @@ impl LeasePool {
     pub fn over(
         connect: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
     ) -> Result<Self, kube_client::Error> {
-        Ok(Self { clients: Clients::new(connect)?, watches: None })
+        Self::of(Source::Clients(Box::new(connect)))
+    }
+
+    fn of(source: Source) -> Result<Self, kube_client::Error> {
+        Ok(Self { clients: Clients::new(source)?, watches: None })
     }
 
     /// Lets all locks in a namespace share one watch of all its leases. Without this option, each lease has its own
@@ -78,16 +116,33 @@ impl LeasePool {
         Self { watches: Some(watches), ..self }
     }
 
-    /// Makes a lock on `lease`, for an election with this timing.
+    /// A client for calls of your own, without gate and retries. It always uses the newest client of this pool, so it renews
+    /// its credentials as the pool does.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        let clients = self.clients.clone();
+        let send = move |request| {
+            let client = clients.client();
+            async move { client.send(request).await }
+        };
+        Client::new(
+            service_fn(send),
+            self.access().map_or_else(String::new, |it| it.config().default_namespace.clone()),
+        )
+    }
+
+    /// How this process reaches the API server now. None if a function makes the clients ([`over`](Self::over)).
+    #[must_use]
+    pub fn access(&self) -> Option<Access> {
+        Access::of(&self.clients)
+    }
+
+    /// Makes a lock on `lease`.
     /// [`ElectionBuilder::build_in`](crate::election::ElectionBuilder::build_in) uses it.
     #[must_use]
-    pub fn lock(&self, lease: LeaseName, timing: &LeaseTiming) -> BoxLock {
+    pub fn lock(&self, lease: LeaseName) -> BoxLock {
         let member = self.watches.as_ref().map(SharedWatches::member);
-        BoxLock::new(KubeLock::new(
-            lease,
-            self.clients.caller(timing.call_timeout() / PART_FOR_WAITING),
-            member,
-        ))
+        BoxLock::new(KubeLock::new(lease, self.clients.caller(), member))
     }
 }
 

@@ -185,6 +185,11 @@ impl Following {
         self.hub.id
     }
 
+    /// Whether the watch has shown any lease.
+    pub(super) fn has_told(&self) -> bool {
+        self.hub.has_told(1)
+    }
+
     /// Waits until the watch has begun. Cancel-safe.
     pub(super) async fn stands(&self) -> Result<(), ErrLock> {
         let mut phase = self.hub.board.phase.subscribe();
@@ -238,9 +243,9 @@ mod tests {
 
     #[tokio::test]
     async fn followers_that_leave_are_removed() {
-        let service = ApiServer::new().service();
-        let clients = Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap();
-        let hub = Arc::new(SharedWatch::start(1, clients.caller(Duration::ZERO), "default"));
+        let server = ApiServer::new();
+        let clients = Clients::of_test(&Client::new(server.service(), "default"));
+        let hub = Arc::new(SharedWatch::start(1, clients.caller(), "default"));
         let (a, b, other) = (hub.follow("x"), hub.follow("x"), hub.follow("y"));
         a.stands().await.unwrap();
         drop(a);
@@ -252,11 +257,11 @@ mod tests {
     /// The runtime that began the watch may end before other runtimes of the process.
     #[test]
     fn followers_learn_that_the_watch_lost_its_runtime() {
-        let service = ApiServer::new().service();
+        let server = ApiServer::new();
         let first = Runtime::new().unwrap();
         let hub = first.block_on(async {
-            let clients = Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap();
-            Arc::new(SharedWatch::start(1, clients.caller(Duration::ZERO), "default"))
+            let clients = Clients::of_test(&Client::new(server.service(), "default"));
+            Arc::new(SharedWatch::start(1, clients.caller(), "default"))
         });
         let follower = hub.follow("x");
         let second = Runtime::new().unwrap();

@@ -77,7 +77,7 @@ impl SharedWatches {
         }
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         // Use the newest client: a watch needs its own connection in any case.
-        let hub = Arc::new(SharedWatch::start(id, self.clients.caller(Duration::ZERO), namespace));
+        let hub = Arc::new(SharedWatch::start(id, self.clients.caller(), namespace));
         namespaces.insert(namespace.to_owned(), Namespace::Watched(Arc::downgrade(&hub)));
         Some(hub)
     }
@@ -144,7 +144,7 @@ impl Member {
 impl Joined {
     /// Whether the first events of the watch have already gone to others.
     pub(in crate::lease) fn is_late(&self) -> bool {
-        self.following.late
+        self.following.late && self.following.has_told()
     }
 
     pub(in crate::lease) fn events(self) -> impl Stream<Item = Result<LeaseEvent, ErrLock>> + Send {
@@ -157,14 +157,14 @@ impl Joined {
 #[cfg(all(test, feature = "test-util"))]
 mod tests {
     use super::*;
-    use crate::testing::ApiServer;
+    use crate::{lease::pool::clients::Clients, testing::ApiServer};
     use kube_client::Client;
     use tokio::time::advance;
 
     #[tokio::test(start_paused = true)]
     async fn refused_watch_is_asked_for_again_after_ten_minutes() {
-        let service = ApiServer::new().service();
-        let clients = Clients::new(move || Ok(Client::new(service.clone(), "default"))).unwrap();
+        let server = ApiServer::new();
+        let clients = Clients::of_test(&Client::new(server.service(), "default"));
         let watches = SharedWatches::new(clients);
         watches.refused("default", &ErrLock::new(ErrLockKind::Forbidden, "no"));
         assert!(watches.hub("other").is_some(), "only this namespace");

@@ -163,6 +163,13 @@ async fn leading_only_program_of_guide_hands_over() {
     drop(second);
 }
 
+/// The Rust in the blocks of a page.
+fn rust(page: &str) -> String {
+    let blocks = page.split("\n```rust").skip(1);
+    blocks.map(|block| block.split_once("\n```").expect("an end").0).collect()
+}
+
+/// Without `.metrics()`, a scrape is empty and no alert can fire.
 #[test]
 fn page_of_metrics_shows_the_recorder_of_mixed() {
     let (page, program) =
@@ -173,6 +180,16 @@ fn page_of_metrics_shows_the_recorder_of_mixed() {
         page.contains(&program[begin..end]),
         "docs/METRICS.md has another recorder() than examples/mixed.rs"
     );
+    for (name, code) in [("docs/METRICS.md", &*rust(page)), ("examples/mixed.rs", program)] {
+        let (before, builder) = code.split_once("Election::builder(").expect("it builds an election");
+        assert!(before.contains("let metrics = recorder()?;"), "{name}: the recorder comes first");
+        let (statement, _) = builder.split_once(';').expect("an end");
+        assert!(statement.contains(".metrics()"), "{name}: the builder turns the metrics on");
+    }
+    let check = "curl POD:8080/metrics | grep leader_election_master_status";
+    for step in ["`Election::builder(..).metrics()`", check] {
+        assert!(page.contains(step), "docs/METRICS.md has no step {step}");
+    }
 }
 
 #[tokio::test]

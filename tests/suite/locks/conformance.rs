@@ -3,7 +3,6 @@
 use super::map_lock::Leases;
 use kube_client::Client;
 use kube_leader_gate::{
-    LeaseTiming,
     leadership::Grantor,
     lease::{LeaseName, LeasePool, Lock, ReleaseLock},
     testing::{ApiServer, lock_conformance},
@@ -39,24 +38,23 @@ async fn map_lock_of_the_docs_conforms() {
 #[tokio::test(start_paused = true)]
 async fn kube_lock_conforms() {
     let server = ApiServer::new();
-    let lock = pool(&server).lock(name(), &LeaseTiming::default());
+    let lock = pool(&server).lock(name());
     conforms(&server, &lock).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn pool_locks_conform() {
     let server = ApiServer::new();
-    let timing = LeaseTiming::fast();
-    conforms(&server, &pool(&server).lock(name(), &timing)).await;
+    conforms(&server, &pool(&server).lock(name())).await;
     let sharing = pool(&server).share_watches();
-    let other = sharing.lock(LeaseName::new("default", "other").unwrap(), &timing);
+    let other = sharing.lock(LeaseName::new("default", "other").unwrap());
     let _watch = other.watch().await.unwrap();
-    conforms(&server, &sharing.lock(name(), &timing)).await;
+    conforms(&server, &sharing.lock(name())).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn release_lock_conforms() {
     let server = ApiServer::new();
-    let lock = pool(&server).lock(name(), &LeaseTiming::fast());
+    let lock = pool(&server).lock(name());
     conforms(&server, &ReleaseLock::new(lock, &Grantor::new())).await;
 }

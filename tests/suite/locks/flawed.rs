@@ -4,7 +4,7 @@ use crate::support::builder;
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use kube_client::Client;
 use kube_leader_gate::{
-    Election, LeaseTiming,
+    Election,
     election::ElectionBuilder,
     lease::{BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeasePool, LeaseRecord, LeaseUpdate, Lock},
     testing::ApiServer,
@@ -49,9 +49,7 @@ pub fn flawed(server: &ApiServer, identity: &str, flaw: Flaw) -> Election {
 pub fn flawed_from(server: &ApiServer, user: &str, builder: ElectionBuilder, flaw: Flaw) -> Election {
     let service = server.service().user(user);
     let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).expect("a client");
-    let election = builder.build_with(|lease| {
-        Ok::<_, Infallible>(Flawed { inner: pool.lock(lease, &LeaseTiming::fast()), flaw })
-    });
+    let election = builder.build_with(|lease| Ok::<_, Infallible>(Flawed { inner: pool.lock(lease), flaw }));
     election.expect("a valid election")
 }
 

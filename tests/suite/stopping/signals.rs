@@ -75,5 +75,8 @@ async fn controller_that_alone_hears_signal_begins_again() {
 async fn controller_on_signals_alone_outlives_its_term() {
     let replica = Replica::working("leading").await;
     steal(&replica.server);
-    until(PATIENCE, "the work is dropped", || replica.says("let it end when its token is cancelled")).await;
+    until(PATIENCE, "the work is dropped", || {
+        replica.says("let it end within the grace after its token is cancelled")
+    })
+    .await;
 }

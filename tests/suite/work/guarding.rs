@@ -4,6 +4,7 @@ use crate::support::{SKEW, SOON, candidate, leading, pass, steal, until, within,
 use kube_leader_gate::{
     ErrLeadershipLost, ErrNotLeader,
     election::{LeaseEnd, Running},
+    gate::ErrGuarded,
     leadership::Loss,
     testing::{ApiServer, Fault},
 };
@@ -16,7 +17,7 @@ use tokio::{
 const SECOND: Duration = Duration::from_secs(1);
 const LABEL: &str = "charge the card";
 
-type Outcome<T> = JoinHandle<Result<T, Box<dyn std::error::Error + Send + Sync>>>;
+type Outcome<T> = JoinHandle<Result<T, ErrGuarded>>;
 
 /// A guarded write that takes two seconds, in a task of its own.
 fn begin(a: &Running) -> Outcome<&'static str> {
@@ -88,10 +89,10 @@ async fn s2_theft_cuts_off_guarded_write() {
     until(SOON, "the write is under way", || a.candidate().leadership().writes_under_way() == 1).await;
     steal(&server);
     let error = within(SOON, "it is cut off", writing).await.unwrap().unwrap_err();
-    let lost = ErrLeadershipLost::find(&*error).expect("cut off");
+    let lost = ErrLeadershipLost::find(&error).expect("cut off");
     assert_eq!((lost.loss(), lost.label()), (Loss::Taken, Some(LABEL)));
     let error = a.candidate().guard(LABEL, pending::<Result<(), Infallible>>()).await.unwrap_err();
-    assert_eq!(ErrNotLeader::find(&*error).expect("refused").holder(), Some("outsider"));
+    assert_eq!(ErrNotLeader::find(&error).expect("refused").holder(), Some("outsider"));
 }
 
 /// The handle of one term, after an expiry: the same process leads again.
@@ -111,7 +112,7 @@ async fn s11_handle_of_a_term_refuses_in_the_next() {
     until(10 * SECOND, "it leads again", || any.can_write()).await;
     assert!(!first.can_write() && first.clone().admit(LABEL).is_err());
     let error = first.guard(LABEL, charge()).await.unwrap_err();
-    assert_eq!(ErrNotLeader::find(&*error).expect("refused").attempt().label(), Some(LABEL));
+    assert_eq!(ErrNotLeader::find(&error).expect("refused").attempt().label(), Some(LABEL));
     assert_eq!(any.leadership().writes_under_way(), 0);
     assert!(any.only_in(&term).admit(LABEL).is_err(), "nor does a handle that comes late");
     let second = any.only_in(&any.term().unwrap());

@@ -78,5 +78,5 @@ async fn given_up_term_is_followed_by_another() {
     assert!(second.fencing_token() > first.fencing_token());
     let refused = candidate.only_in(&first).guard("work", async { Ok::<_, std::io::Error>(()) });
     let refused = refused.now_or_never().unwrap().unwrap_err();
-    assert!(ErrNotLeader::find(&*refused).is_some(), "{refused}");
+    assert!(ErrNotLeader::find(&refused).is_some(), "{refused}");
 }

@@ -8,7 +8,7 @@ use http_body_util::StreamBody;
 use kube_client::{Client, client::Body};
 use kube_leader_gate::{
     internal::{self, InsideOfRecord, LONGEST, VettedLock},
-    lease::{BoxLock, ErrLockKind, LeaseName, LeasePool, LeaseRecord, LeaseTiming, Lock},
+    lease::{BoxLock, ErrLockKind, LeaseName, LeasePool, LeaseRecord, Lock},
 };
 use serde_json::Value;
 use std::{collections::BTreeMap, convert::Infallible, future};
@@ -96,7 +96,7 @@ pub(super) fn answering(frames: Vec<Bytes>) -> BoxLock {
         Ok(Client::new(service_fn(answer), "default"))
     };
     let pool = LeasePool::over(connect).expect("a client");
-    pool.lock(LeaseName::new("default", "operator").expect("a name"), &LeaseTiming::default())
+    pool.lock(LeaseName::new("default", "operator").expect("a name"))
 }
 
 pub(super) fn run<F: Future>(future: F) -> F::Output {

@@ -1,6 +1,5 @@
-//! Callers that end their side or reset the connection, before or after the answer, with further bytes behind the
-//! request or without. In each case the sidecar soon closes both connections, lets no write through, and passes on the
-//! whole answer to a plain read.
+//! Callers that end their side or reset the connection, before or after the answer. In each case the sidecar soon closes both
+//! connections, and lets no write through.
 #![cfg(target_os = "linux")] // the kernel's own account of the process
 
 use crate::{
@@ -11,7 +10,6 @@ use crate::{
 };
 use futures_util::{FutureExt, future::join_all};
 use rustix::net::sockopt::set_socket_linger;
-use serde_json::{Value, json};
 use std::{panic::AssertUnwindSafe, time::Duration};
 use test_support::usage;
 use tokio::io::AsyncWriteExt;
@@ -24,23 +22,12 @@ const WEBSOCKET: &str = "connection: upgrade\r\nupgrade: websocket\r\nsec-websoc
 /// A subprotocol that the server grants.
 const ECHO: &str = "echo";
 
-/// A further request on the same connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Behind {
-    Nothing,
-    AtOnce,
-    /// Once the server has the first request.
-    Later,
-}
-
 /// A request, and what the server does with it.
 struct Kind {
     method: &'static str,
     path: String,
     /// A wish for a WebSocket with this subprotocol.
     protocol: Option<&'static str>,
-    /// The server's answer is due even if the caller has ended its side.
-    is_plain_read: bool,
     /// The gate refuses the request, so the server does not see it.
     is_refused: bool,
 }
@@ -62,16 +49,12 @@ fn kinds() -> Vec<Kind> {
     let watch = format!("{MAPS}?watch=1");
     let mut kinds = Vec::new();
     for protocol in [None, Some(ECHO), Some(UNKNOWN)] {
-        let ask = |method, path: &str, is_refused| {
-            let is_plain_read = path == MAPS && protocol != Some(ECHO);
-            Kind { method, path: path.to_owned(), protocol, is_plain_read, is_refused }
-        };
+        let ask =
+            |method, path: &str, is_refused| Kind { method, path: path.to_owned(), protocol, is_refused };
         kinds.extend([ask("GET", MAPS, false), ask("GET", &watch, false)]);
         kinds.push(ask("DELETE", &format!("{MAPS}/x"), true));
     }
-    let path = EXEC.to_owned();
-    let exec = Kind { method: "GET", path, protocol: Some(ECHO), is_plain_read: false, is_refused: false };
-    kinds.push(exec);
+    kinds.push(Kind { method: "GET", path: EXEC.to_owned(), protocol: Some(ECHO), is_refused: false });
     kinds
 }
 
@@ -103,30 +86,18 @@ fn open(sidecar: &Sidecar) -> u64 {
     usage::descriptors(sidecar.process.pid().as_raw_nonzero()).unwrap()
 }
 
-async fn play(kind: &Kind, behind: Behind, when: When, how: End, upstream: &Upstream, sidecar: &Sidecar) {
-    let case = format!("{} {} {:?} {behind:?} {when:?} {how:?}", kind.method, kind.path, kind.protocol);
+async fn play(kind: &Kind, when: When, how: End, upstream: &Upstream, sidecar: &Sidecar) {
+    let case = format!("{} {} {:?} {when:?} {how:?}", kind.method, kind.path, kind.protocol);
     let before = open(sidecar);
     let held = (when == When::BeforeAnswer).then(|| upstream.hold());
-    let (first, second) = (head(kind.method, &kind.path, kind.protocol), head("POST", MAPS, None));
-    let at_once = if behind == Behind::AtOnce { first + &second } else { first };
-    let mut raw = Raw::send(sidecar.addr, &at_once).await;
+    let mut raw = Raw::send(sidecar.addr, &head(kind.method, &kind.path, kind.protocol)).await;
     if when == When::AfterHead {
         raw.read_until("\r\n\r\n").await;
     } else if !kind.is_refused {
         until(&format!("the server has it: {case}"), || upstream.waiting() > 0).await;
     }
-    if behind == Behind::Later {
-        raw.write(&second).await;
-    }
     // The answer comes once the caller has ended its side.
-    let (answers, ()) = tokio::join!(end(raw, how), async { drop(held) });
-    if kind.is_plain_read && (when, how) == (When::BeforeAnswer, End::Fin) {
-        let body = answers.split("\r\n\r\n").nth(1).unwrap_or_default();
-        let body = body.split("HTTP/1.1").next().unwrap_or_default();
-        let list: Value =
-            serde_json::from_str(body).unwrap_or_else(|error| panic!("{case}: {error}: {answers}"));
-        assert_eq!(list["kind"], "ConfigMapList", "{case}");
-    }
+    tokio::join!(end(raw, how), async { drop(held) });
     is_closed(&case, upstream, sidecar, before).await;
 }
 
@@ -134,19 +105,13 @@ async fn play(kind: &Kind, behind: Behind, when: When, how: End, upstream: &Upst
 async fn play_all(kind: Kind) -> Vec<String> {
     let mut failed = Vec::new();
     let mut pair = start().await;
-    for behind in [Behind::Nothing, Behind::AtOnce, Behind::Later] {
-        for when in [When::BeforeAnswer, When::AfterHead] {
-            for how in [End::Fin, End::Reset] {
-                let case = play(&kind, behind, when, how, &pair.0, &pair.1);
-                if AssertUnwindSafe(case).catch_unwind().await.is_err() {
-                    let path = &kind.path;
-                    failed.push(format!(
-                        "{} {path} {:?} {behind:?} {when:?} {how:?}",
-                        kind.method, kind.protocol
-                    ));
-                    // What has stayed open must not fail the next case.
-                    pair = start().await;
-                }
+    for when in [When::BeforeAnswer, When::AfterHead] {
+        for how in [End::Fin, End::Reset] {
+            let case = play(&kind, when, how, &pair.0, &pair.1);
+            if AssertUnwindSafe(case).catch_unwind().await.is_err() {
+                failed.push(format!("{} {} {:?} {when:?} {how:?}", kind.method, kind.path, kind.protocol));
+                // What has stayed open must not fail the next case.
+                pair = start().await;
             }
         }
     }
@@ -167,24 +132,6 @@ async fn start() -> (Upstream, Sidecar) {
 async fn every_end_of_a_caller_closes_both_connections() {
     let failed = join_all(kinds().into_iter().map(play_all)).await.concat();
     assert!(failed.is_empty(), "{failed:#?}");
-}
-
-/// hyper gives the socket away after an answer to a wish for an upgrade. That must not cut the answer short.
-#[tokio::test]
-async fn big_answer_to_ungranted_upgrade_arrives_whole() {
-    const MAPS_OF_A_MIB: usize = 16;
-    let upstream = Upstream::start().await;
-    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
-    let big = json!({ "data": { "x": "x".repeat(1 << 20) } });
-    for number in 0..MAPS_OF_A_MIB {
-        upstream.server.put("outsider", &format!("{MAPS}/x-{number}"), big.clone()).unwrap();
-    }
-    let ask = head("GET", MAPS, Some(UNKNOWN));
-    for behind in [String::new(), head("POST", MAPS, None)] {
-        let raw = Raw::send(sidecar.addr, &(ask.clone() + &behind)).await;
-        let answer = end(raw, End::Fin).await;
-        assert!(answer.len() > MAPS_OF_A_MIB << 20, "{} bytes with {behind:?} behind", answer.len());
-    }
 }
 
 /// The server keeps its side of a tunnel open after the caller has ended the other one.

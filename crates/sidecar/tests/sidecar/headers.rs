@@ -3,7 +3,7 @@
 use crate::{
     callers::{Answer, Caller, Raw, ask, create, request},
     process::Sidecar,
-    upstream::Upstream,
+    upstream::{Upstream, WARNINGS},
 };
 use bytes::Bytes;
 use futures_util::stream;
@@ -186,5 +186,19 @@ async fn impersonation_is_refused_under_a_fence() {
             let answer = ask(sidecar.addr, request).await;
             assert_eq!(answer.code, code, "{name}: {answer:?}");
         }
+    }
+}
+
+/// A list of objects with a field that the CRD does not know. hyper takes a hundred headers by itself.
+#[tokio::test]
+async fn answer_with_many_warnings_arrives() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::leading(&upstream, "a").await;
+    for method in ["GET", "POST"] {
+        let head =
+            format!("{method} /test/warnings HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n");
+        let answer = Raw::send(sidecar.addr, &head).await.read_until("\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert_eq!(answer.matches("unknown field").count(), WARNINGS);
     }
 }

@@ -18,6 +18,7 @@ mod probe;
 mod probes;
 mod raw_bytes;
 mod refusals;
+mod renewal;
 mod repeats;
 mod rough;
 mod stopping;

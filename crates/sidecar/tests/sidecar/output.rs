@@ -2,7 +2,7 @@
 
 use crate::{
     callers::{Answer, ask, get, request},
-    process::{binary, kubeconfig},
+    process::{Sidecar, binary, kubeconfig},
     upstream::{LEASE, Upstream},
     wait::{SOON, until, within},
 };
@@ -90,4 +90,24 @@ async fn broken_output_keeps_the_exit_status() {
     let mut sidecar = start((Ipv4Addr::LOCALHOST, 0).into(), "{{{", &folder);
     let status = within(SOON, "it ends", sidecar.ended(SOON)).await.expect("it ends");
     assert_eq!(status.code(), Some(1));
+}
+
+/// The API server is away, and a page in a browser asks again and again. What a caller sends may be long, and a password.
+#[tokio::test]
+async fn log_grows_with_no_request() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    drop(upstream);
+    let host = "x".repeat(10_000);
+    for _ in 0..20 {
+        assert_eq!(get(sidecar.addr, "/version").await.code, 502);
+        let mut foreign = request("GET", "/version", "");
+        foreign.headers_mut().insert("host", format!("user:secret@{host}").parse().unwrap());
+        assert_eq!(ask(sidecar.addr, foreign).await.code, 403);
+    }
+    let log = sidecar.log();
+    let warned = |what: &str| log.lines().filter(|line| line.contains("WARN") && line.contains(what)).count();
+    assert_eq!(warned("requests to the API server have no answer"), 1, "{log}");
+    assert_eq!(warned("a Host or an origin that is not accepted"), 1, "{log}");
+    assert!(!log.contains("secret") && !log.contains(&host[..1_000]), "{log}");
 }

@@ -114,6 +114,11 @@ impl Sidecar {
         get(self.status, path).await
     }
 
+    /// Writes its kubeconfig anew.
+    pub fn rewrite(&self, kubeconfig: &Value) {
+        fs::write(self.folder.path().join("kubeconfig"), kubeconfig.to_string()).unwrap();
+    }
+
     /// Its whole output.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `/test/echo` | streams the body back |
 //! | `/test/big` | 32 MiB |
+//! | `/test/warnings` | so many `Warning` headers as an old CRD causes in a list |
 //! | `/test/endless` | streams for ever, and counts what it has sent |
 //! | `/test/trailers` | the body, then its trailers, as trailers |
 //! | anything else below `/test/` | tells what it has seen; each `x-answer: name: value` in the request is a header of the answer |
@@ -48,6 +49,9 @@ type Body = UnsyncBoxBody<Bytes, BoxError>;
 /// More than all sockets on the way can hold.
 pub const BIG: usize = 32 << 20;
 
+/// The API server gives 4,096 characters of them.
+pub const WARNINGS: usize = 300;
+
 /// A subprotocol that the server grants, but it goes on when its other side has ended.
 pub const DEAF: &str = "deaf";
 /// A subprotocol that the server grants, and ends at once.
@@ -75,6 +79,8 @@ struct Shared {
     /// Requests that wait for [`Held`].
     waiting: AtomicUsize,
     is_held: watch::Sender<bool>,
+    /// The only value of `Authorization` that is accepted. None if each is.
+    accepted: Mutex<Option<String>>,
 }
 
 /// While this lives, the server answers only requests for leases.
@@ -158,6 +164,11 @@ impl Upstream {
         self.shared.tunnels.load(Ordering::Relaxed)
     }
 
+    /// Answers 401 to each request whose `Authorization` is another one.
+    pub fn accept(&self, authorization: &str) {
+        *self.shared.accepted.lock().unwrap() = Some(authorization.to_owned());
+    }
+
     /// Holds all answers back, except those about leases.
     pub fn hold(&self) -> Held {
         self.shared.is_held.send_replace(true);
@@ -186,6 +197,15 @@ async fn answer(
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, BoxError> {
     let path = request.uri().path().to_owned();
+    let is_accepted = {
+        let accepted = shared.accepted.lock().unwrap();
+        let given = request.headers().get(header::AUTHORIZATION);
+        accepted.as_ref().is_none_or(|accepted| given.is_some_and(|given| given == accepted.as_str()))
+    };
+    if !is_accepted {
+        let status = json!({ "kind": "Status", "apiVersion": "v1", "message": "Unauthorized", "code": 401 });
+        return Ok(Response::builder().status(StatusCode::UNAUTHORIZED).body(whole(status.to_string()))?);
+    }
     if !path.starts_with("/apis/coordination.k8s.io/") {
         let _waiting = Counted::new(&shared.waiting);
         // It fails only when the server has gone.
@@ -218,6 +238,15 @@ async fn answer(
     let body = request.into_body();
     Ok(match path.as_str() {
         "/test/echo" => Response::new(body.map_err(Into::into).boxed_unsync()),
+        "/test/warnings" => {
+            let warnings = (0..WARNINGS).map(|number| {
+                let text = format!("299 - \"unknown field {number}\"");
+                (header::WARNING, HeaderValue::try_from(text).unwrap())
+            });
+            let mut response = Response::new(whole(""));
+            response.headers_mut().extend(warnings);
+            response
+        }
         "/test/big" => Response::new(whole(vec![b'x'; BIG])),
         "/test/endless" => Response::new(endless(shared)),
         "/test/trailers" => {

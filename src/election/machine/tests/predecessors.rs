@@ -140,3 +140,16 @@ fn s8_deleted_lease_of_a_predecessor_is_made_anew_at_once() {
     stage.pass(seconds(1));
     assert!(stage.is_open(), "{:?}", stage.calls);
 }
+
+/// A program builds two elections with one identity on one lease. It says so at once, and the first one leads on.
+#[test]
+fn s6_other_election_of_this_process_is_no_predecessor() {
+    let mut stage = Stage::new();
+    stage.machine = stage.machine.clone().beside(|number| number == 77);
+    stage.put(Stage::restarted("here", 3_600).lease.unwrap());
+    let (_, trouble) = stage.machine.oddity().unwrap();
+    assert!(trouble.contains("another election of this process uses this identity"), "{trouble}");
+    assert_eq!(stage.machine.earlier_process(), None);
+    stage.pass(seconds(14));
+    assert!(stage.holder() == "me" && !stage.calls.contains(&Acquire), "{:?}", stage.calls);
+}

@@ -22,6 +22,7 @@ use kube_leader_gate::{
 };
 use serde_json::{Value, json};
 use std::{
+    fs,
     future::{Future, pending},
     io,
     sync::{
@@ -31,6 +32,7 @@ use std::{
     },
     time::Duration,
 };
+use tempfile::TempDir;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -55,7 +57,9 @@ pub fn play_all() {
     play(true, a_withheld_answer());
     play(true, processes_of_one_name());
     play(true, a_comparison_that_panics());
+    play(true, async { leads(&builder("a").build_alone().unwrap().start()).await });
     play(false, connections());
+    play(false, credentials_that_cannot_be_renewed());
 }
 
 fn play(paused: bool, scene: impl Future<Output = ()>) {
@@ -366,4 +370,35 @@ async fn connections() {
     let heard = Heard::of_this_thread();
     let is_closed = || heard.events().iter().any(|it| it.message.starts_with("connection closed"));
     until(MINUTE, "the connection is closed", is_closed).await;
+}
+
+/// The plugin's token has always run out, and in the end the plugin fails, too.
+async fn credentials_that_cannot_be_renewed() {
+    let folder = TempDir::new().unwrap();
+    let works = folder.path().join("works");
+    fs::write(&works, "").unwrap();
+    let credential = json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+        "status": { "token": "a", "expirationTimestamp": "2020-01-01T00:00:00Z" },
+    });
+    let script = format!("[ -e {} ] && echo '{credential}'", works.display());
+    let mut config = Config::new("http://127.0.0.1:1".parse().unwrap());
+    config.auth_info = serde_json::from_value(json!({ "exec": {
+        "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+        "command": "sh", "args": ["-c", script],
+    } }))
+    .unwrap();
+    let election = Election::builder("default", "operator")
+        .identity(Identity::new("a").unwrap())
+        .timing(LeaseTiming::fast())
+        .build(&config)
+        .unwrap();
+    let heard = Heard::of_this_thread();
+    let told = |what: &str| heard.events().iter().filter(|it| it.message.starts_with(what)).count();
+    let before = told("lease calls fail");
+    let _a = election.start();
+    // The first call has had its credentials, and found no server.
+    until(MINUTE, "a call fails", || told("lease calls fail") > before).await;
+    fs::remove_file(works).unwrap();
+    until(MINUTE, "it warns, and goes on", || told("cannot renew") > 1).await;
 }

@@ -40,6 +40,7 @@ const TESTS: &[(&str, &[&str])] = &[
     ("leadership/reader.rs elected", &["elected_of_a_leadership_dropped_at_each_poll_misses_no_term"]),
     ("lease/lock.rs create", &["create_of_a_lock_dropped_at_each_poll_can_be_repeated"]),
     ("lease/lock.rs get", &["get_of_a_lock_dropped_at_each_poll_can_be_repeated"]),
+    ("lease/lock.rs ready", &["ready_of_a_lock_dropped_at_each_poll_can_be_repeated"]),
     (
         "lease/lock.rs update",
         &[
@@ -55,6 +56,7 @@ const TESTS: &[(&str, &[&str])] = &[
             "events_of_a_lock_dropped_at_each_poll_lose_nothing",
         ],
     ),
+    ("lease/pool/access.rs authorization", &["authorization_dropped_at_each_poll_can_be_repeated"]),
     ("runtime/keep_open.rs keep_open", &["keep_open_dropped_at_each_poll_leaves_no_task"]),
     ("runtime/reconcile.rs gated", &[RECONCILIATION]),
     ("runtime/replay.rs during", &["replay_dropped_at_each_poll_loses_no_event"]),

@@ -6,9 +6,8 @@ use futures_util::{
     future::pending,
     stream::{self, Pending},
 };
-use kube_client::Client;
+use kube_client::{Client, Config, config::Kubeconfig};
 use kube_leader_gate::{
-    LeaseTiming,
     leadership::{Grantor, Term},
     lease::{
         BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeaseName, LeasePool, LeaseRecord, LeaseUpdate, Lock,
@@ -16,6 +15,7 @@ use kube_leader_gate::{
     },
     testing::{ApiServer, Fault, lock_conformance},
 };
+use serde_json::json;
 use std::{convert::Infallible, pin::pin, time::Duration};
 use test_support::cancellation::{dropped_at_each_poll, tasks};
 use tokio::sync::mpsc;
@@ -60,7 +60,7 @@ async fn claim(holder: &str) -> LeaseUpdate {
 fn lock(server: &ApiServer) -> BoxLock {
     let service = server.service();
     let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).expect("a client");
-    pool.lock(name(), &LeaseTiming::default())
+    pool.lock(name())
 }
 
 /// A server that takes a while for each call, before and after its effect.
@@ -130,6 +130,62 @@ fn update_of_a_lock_dropped_at_each_poll_can_be_repeated() {
     assert!(worlds >= 4, "{worlds}");
 }
 
+/// As many calls are under way as may be, and the next one waits for its place.
+#[test]
+fn ready_of_a_lock_dropped_at_each_poll_can_be_repeated() {
+    let worlds = dropped_at_each_poll(async |cut| {
+        let server = ApiServer::new();
+        free(&server);
+        let hang = server.inject(Fault::hang_before());
+        let service = server.service();
+        let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).expect("a pool");
+        let locks = [(); 32].map(|()| pool.lock(name()));
+        let calls = locks.map(|lock| tokio::spawn(async move { lock.get().await.map(drop) }));
+        until(SOON, "they hang", || hang.hits() == 32).await;
+        tokio::spawn(async move {
+            pass(Duration::from_millis(5)).await;
+            calls.iter().for_each(tokio::task::JoinHandle::abort);
+        });
+        let lock = pool.lock(name());
+        cut.off(lock.ready()).await;
+        within(SOON, "a place", lock.ready()).await;
+        drop(hang);
+        take(&lock).await;
+    });
+    assert!(worlds >= 1, "{worlds}");
+}
+
+/// The plugin runs anew, since its token has run out. A caller that gives up leaves no run behind, and the next one gets the
+/// result of the run that it has begun.
+#[test]
+fn authorization_dropped_at_each_poll_can_be_repeated() {
+    let worlds = dropped_at_each_poll(async |cut| {
+        let credential = json!({
+            "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+            "status": { "token": "own", "expirationTimestamp": "2020-01-01T00:00:00Z" },
+        });
+        let user = json!({ "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+            "command": "echo", "args": [credential.to_string()],
+        } });
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "x",
+            "clusters": [{ "name": "c", "cluster": { "server": "http://127.0.0.1:1" } }],
+            "users": [{ "name": "u", "user": user }],
+            "contexts": [{ "name": "x", "context": { "cluster": "c", "user": "u" } }],
+        });
+        let kubeconfig: Kubeconfig = serde_json::from_value(kubeconfig).expect("a kubeconfig");
+        let pool = LeasePool::new(&Config::try_from(kubeconfig).expect("a configuration")).expect("a pool");
+        let access = pool.access().expect("its configuration is known");
+        cut.off(access.authorization()).await;
+        let value = within(SOON, "the value", access.authorization()).await.expect("the plugin works");
+        assert_eq!(value.expect("a token"), "Bearer own");
+        drop((access, pool));
+        until(SOON, "no task is left", || tasks() == 0).await;
+    });
+    assert!(worlds >= 2, "{worlds}");
+}
+
 /// The next watch yields the lease, and the dropped one is closed.
 #[test]
 fn watch_of_a_lock_dropped_at_each_poll_leaves_no_watch() {
@@ -141,7 +197,7 @@ fn watch_of_a_lock_dropped_at_each_poll_leaves_no_watch() {
             let connect = move || Ok(Client::new(service.clone(), "default"));
             let pool = LeasePool::over(connect).expect("a pool");
             let pool = if shared { pool.share_watches() } else { pool };
-            let lock = pool.lock(name(), &LeaseTiming::fast());
+            let lock = pool.lock(name());
             drop(cut.off(lock.watch()).await);
             until(SOON, "the watch is closed", || server.open_watches() == 0).await;
             let mut events = within(SOON, "a watch", lock.watch()).await.expect("it begins");
@@ -163,8 +219,8 @@ fn watch_dropped_at_each_poll_does_not_end_its_neighbours() {
         let service = server.service();
         let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).expect("a pool");
         let pool = pool.share_watches();
-        let other = pool.lock(LeaseName::new("default", "other").expect("a name"), &LeaseTiming::fast());
-        let lock = pool.lock(name(), &LeaseTiming::fast());
+        let other = pool.lock(LeaseName::new("default", "other").expect("a name"));
+        let lock = pool.lock(name());
         let both = async { tokio::join!(lock.watch(), lock.watch()) };
         let mut events = pin!(other.watch().await.expect("it begins"));
         drop(cut.off(both).await);
@@ -184,7 +240,7 @@ fn events_of_a_lock_dropped_at_each_poll_lose_nothing() {
             let service = server.service();
             let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).expect("a pool");
             let pool = if shared { pool.share_watches() } else { pool };
-            let lock = pool.lock(name(), &LeaseTiming::fast());
+            let lock = pool.lock(name());
             let mut events = lock.watch().await.expect("it begins");
             let writer = server.clone();
             tokio::spawn(async move {

@@ -7,7 +7,6 @@ use crate::support::{pass, until, within};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use kube_leader_gate::{
-    LeaseTiming,
     lease::Lock,
     testing::{ApiServer, Fault, WatchBreak},
 };
@@ -242,7 +241,7 @@ async fn watch_of_a_blocked_runtime_is_replaced() {
     let network = Network::new(&server, "a", |_, _| Fate::Passes);
     let shared = over(network.clone(), true);
     let blocked = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let lock = shared.lock("default/shard-0".parse().unwrap(), &LeaseTiming::fast());
+    let lock = shared.lock("default/shard-0".parse().unwrap());
     let mut first = Box::pin(lock.watch());
     {
         // It is never driven after this.
