@@ -8,6 +8,7 @@ use super::{
     liveness::Liveness,
     observers::Observers,
     priority::Priority,
+    running,
 };
 use crate::{
     gate::{WriteObserver, beside},
@@ -42,6 +43,7 @@ pub struct ElectionBuilder {
     clock: Arc<dyn Clock>,
     observers: Observers,
     lock_layers: Vec<WrapLock>,
+    runs_here: fn(u64) -> bool,
 }
 
 // === impl Election ===
@@ -64,6 +66,7 @@ impl Election {
             clock: Arc::new(BootClock),
             observers: Observers::default(),
             lock_layers: Vec::new(),
+            runs_here: running::runs_here,
         }
     }
 }
@@ -177,6 +180,13 @@ impl ElectionBuilder {
         self
     }
 
+    /// Takes other elections of this process for other processes: for a test in which a process of the same identity begins
+    /// while the one before it still runs. Without it, the election says that two elections of one process use one lease.
+    #[cfg(feature = "test-util")]
+    pub fn apart(self) -> Self {
+        Self { runs_here: |_| false, ..self }
+    }
+
     /// Builds the election over its own kube client, made from `config` without gate and retries
     /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
     ///
@@ -275,6 +285,7 @@ impl ElectionBuilder {
             priority: self.priority,
             policy: self.policy,
             request_deadline: self.request_deadline,
+            runs_here: self.runs_here,
         })
     }
 }

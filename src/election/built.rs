@@ -67,6 +67,8 @@ pub struct Election {
     pub(super) priority: Option<Priority>,
     pub(super) policy: Policy,
     pub(super) request_deadline: bool,
+    /// Whether a number is of an election of this process.
+    pub(super) runs_here: fn(u64) -> bool,
 }
 
 /// The election cannot be built. It does not contend, and has sent no lease call.

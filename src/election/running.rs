@@ -63,13 +63,14 @@ impl Number {
         Self(number)
     }
 
-    fn runs_here(number: u64) -> bool {
-        Self::all().contains(&number)
-    }
-
     fn all() -> MutexGuard<'static, BTreeSet<u64>> {
         NUMBERS.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether an election with this number runs in this process.
+pub(super) fn runs_here(number: u64) -> bool {
+    Number::all().contains(&number)
 }
 
 impl Drop for Number {
@@ -100,7 +101,7 @@ impl Election {
         // Its number tells this process from others with this identity.
         let number = Number::draw();
         let machine = Machine::new(identity.clone(), pod.clone(), number.0, self.priority, *timing);
-        let elects = Task::new(machine.beside(Number::runs_here), lock, self.grantor, self.profile).run();
+        let elects = Task::new(machine.beside(self.runs_here), lock, self.grantor, self.profile).run();
         let alive = self.alive;
         let (alarm, unwatched) = oneshot::channel::<Infallible>();
         let elect = async move {

@@ -218,6 +218,8 @@ impl Clients {
 impl Caller {
     /// Waits for a place among the calls that are under way, for the next call. Cancel-safe.
     pub(in crate::lease) async fn ready(&self) {
+        // A place that was not used is given back first, so that no two calls wait for each other.
+        self.last().place = None;
         let place = self.place().await;
         self.last().place = place;
     }
@@ -274,7 +276,8 @@ impl Caller {
             },
         };
         if let Some(because) = because {
-            self.clients.renew(self.last().generation, because);
+            let generation = self.last().generation;
+            self.clients.renew(generation, because);
         }
         outcome
     }

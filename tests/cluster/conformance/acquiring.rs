@@ -108,7 +108,7 @@ pub async fn s6_only_one_of_many_takes_expired_lease(world: &impl World) {
 
 /// A candidate in the pod with this uid.
 async fn in_pod(world: &impl World, uid: &str) -> Contender {
-    start(world, "candidate-0", builder(world, "candidate-0").pod_uid(uid)).await
+    start(world, "candidate-0", builder(world, "candidate-0").pod_uid(uid).apart()).await
 }
 
 /// A container that has led for long restarts, and takes its own lease back at once. Its earlier process, if it still runs,
