@@ -267,8 +267,8 @@ impl Task {
         let (timing, present) = (self.report.profile.timing, Instant::now());
         let most = if self.machine.is_ending() { self.patience } else { timing.renew_deadline() };
         let (limit, waited) = match self.sent.get() {
-            Some(sent) => (*sent + self.patience, present - *sent),
-            None => (self.begun + most, present - self.begun),
+            Some(sent) => (*sent + self.patience, self.patience),
+            None => (self.begun + most, most),
         };
         if present < limit {
             self.gives_up = limit.min(present + self.patience);

@@ -13,7 +13,11 @@ use crate::{
     upstream::{self, Servers},
 };
 use kube_client::Error;
-use kube_leader_gate::{Candidate, Election, Policy, election::LeaseEnd, lease::LeasePool};
+use kube_leader_gate::{
+    Candidate, Election, Policy,
+    election::{ErrBuild, LeaseEnd},
+    lease::LeasePool,
+};
 use kube_leader_gate_fence::Fence;
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::oneshot};
@@ -44,7 +48,11 @@ impl Sidecar {
     /// If the kubeconfig, a port or the election cannot be had. The error is for the user.
     pub async fn bind(args: &Args, policy: Policy) -> Result<Self, Failure> {
         let file = args.kubeconfig.clone();
-        let pool = LeasePool::reading(move || kubeconfig::load(file.as_deref()).map_err(Error::Service))?;
+        let load = move || kubeconfig::load(file.as_deref()).map_err(Error::Service);
+        let pool = LeasePool::reading(load).map_err(|error| match error {
+            Error::Service(failure) => failure,
+            error => ErrBuild::Client(error).into(),
+        })?;
         let config = pool.access().ok_or("the pool has no configuration")?;
         let config = config.config();
         let listener = bind(args.listen)?;
