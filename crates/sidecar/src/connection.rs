@@ -2,7 +2,7 @@
 //!
 //! A caller that ends its sending side has gone away, as for the API server itself. Then its request ends, too.
 
-use crate::{exchange::Exchange, failure::chain, proxy::Proxy, serve::Stop};
+use crate::{exchange::Exchange, failure::chain, hang_up::HangUp, proxy::Proxy, serve::Stop};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
@@ -18,6 +18,10 @@ const IDLE: Duration = Duration::from_secs(120);
 pub(crate) async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) {
     // Without this option, small answers wait for acknowledgements. A socket that refuses it works too.
     let _ = stream.set_nodelay(true);
+    let hang_up = match HangUp::of(&stream) {
+        Ok(hang_up) => hang_up,
+        Err(error) => return tracing::debug!("a connection failed: {error}"),
+    };
     let exchange = Exchange::new(proxy.upstream.clone());
     let handle = service_fn(async |request: http::Request<Incoming>| {
         exchange.arrive();
@@ -33,6 +37,7 @@ pub(crate) async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) 
     let mut connection = pin!(connection);
     let served = tokio::select! {
         served = connection.as_mut() => served,
+        () = hang_up.seen() => return,
         () = stop.told() => {
             if exchange.ends_by_itself() {
                 connection.as_mut().graceful_shutdown();
@@ -45,6 +50,7 @@ pub(crate) async fn serve(stream: TcpStream, proxy: Arc<Proxy>, mut stop: Stop) 
                         let _ = connection.await;
                     }
                     _ = connection.as_mut() => {}
+                    () = hang_up.seen() => {}
                 }
             }
             return;

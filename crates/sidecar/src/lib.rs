@@ -14,6 +14,7 @@ mod args;
 mod connection;
 mod exchange;
 mod failure;
+mod hang_up;
 mod headers;
 mod hosts;
 mod kubeconfig;

@@ -16,8 +16,8 @@ const BACKOFF: Duration = Duration::from_millis(10);
 const MOST: usize = 4096;
 /// Connections that wait to be accepted, as far as the kernel allows (net.core.somaxconn).
 const QUEUE: u32 = 4096;
-/// Descriptors of one connection: the caller's socket, and a connection to the API server.
-const EACH: u64 = 2;
+/// Descriptors of one connection: two of the caller's socket, and a connection to the API server.
+const EACH: u64 = 3;
 /// Descriptors for the election, files, and connections that are being closed.
 const RESERVED: u64 = 64;
 

@@ -103,3 +103,21 @@ async fn half_close_ends_an_idle_connection() {
     let tunnel = get(EXEC).replace("\r\n\r\n", "\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n");
     half_closed(sidecar.addr, &tunnel).await.rest().await;
 }
+
+/// hyper looks for no end while it has unread bytes. The watch must end all the same, or it stays for an hour.
+#[tokio::test]
+async fn watch_with_bytes_behind_it_ends_with_its_caller() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::following(&upstream, "a", &[]).await;
+    let watch = format!("GET {MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n");
+    for rest in [
+        "\r\nGET /version HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        "transfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\nGET /version HTTP/1.1\r\n",
+        "transfer-encoding: chunked\r\n\r\n5\r\nhalf",
+    ] {
+        let raw = Raw::send(sidecar.addr, &format!("{watch}{rest}")).await;
+        until("it watches", || upstream.server.open_watches() == 2).await;
+        drop(raw);
+        until("only the election watches", || upstream.server.open_watches() == 1).await;
+    }
+}
