@@ -2,7 +2,7 @@
 
 use super::{
     candidate::{Alive, Candidate, Profile},
-    client::{Connections, ReadsOnly, WrappedClient},
+    client::{BoundedReads, Connections, ReadsOnly, WrappedClient},
     observers::Observers,
     priority::Priority,
 };
@@ -27,7 +27,7 @@ use tower::{
     retry::RetryLayer,
     util::{MapResponseLayer, option_layer},
 };
-use tower_layer::Layer;
+use tower_layer::{Layer, layer_fn};
 
 /// How many requests of a workload may wait for kube's stack, as in kube's own buffer.
 const WAITING: usize = 1024;
@@ -97,6 +97,10 @@ impl Election {
     /// a stop, and a 504 may have been carried out. With [`Config::default_retry`] set to false, it sends reads once
     /// too.
     ///
+    /// A plain read whose answer has not begun after 90 s is given up, since kube's connector does not notice a connection that is
+    /// dead. What has no such limit can wait on a dead connection for a quarter of an hour or for ever: the rest of an answer, a
+    /// log, a proxied request, and a write while its term lasts. A watcher of kube-runtime has a limit of its own.
+    ///
     /// To add your own layers in between, or to let kube repeat writes too: `ClientBuilder::try_from((config,
     /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
     ///
@@ -114,8 +118,8 @@ impl Election {
         let mut kube = config.clone();
         kube.default_retry = false;
         let builder = ClientBuilder::try_from((kube, self.connections())).map_err(without_secrets)?;
-        let builder = builder.with_layer(&option_layer(reads_again)).with_layer(&self.notes());
-        Ok(builder.with_layer(&self.layer()).build())
+        let builder = builder.with_layer(&layer_fn(BoundedReads)).with_layer(&option_layer(reads_again));
+        Ok(builder.with_layer(&self.notes()).with_layer(&self.layer()).build())
     }
 
     /// Notes whether the API server knows the workload's credentials, for a liveness probe.

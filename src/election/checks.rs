@@ -36,7 +36,7 @@ pub enum ErrUnhealthy {
     /// [`Election::client`](super::Election::client) or [`wrap`](super::Election::wrap) made. kube keeps some credentials for
     /// ever, so restart the process ([which ones](crate::guide::production#credentials-that-change)).
     Unauthorized {
-        /// The time since the first of these answers.
+        /// The time from the first to the last of these answers.
         since: Duration,
     },
     /// The election makes no progress. This is [`Candidate::trouble`], which says what to do.
@@ -67,9 +67,9 @@ impl Candidate {
         let now = self.leadership().now();
         let since = now.saturating_since(liveness.last_ran());
         if since <= tolerated {
-            let unknown = liveness.unknown_for(now);
-            let is_known = unknown <= timing.lease_duration();
-            return if is_known { Ok(()) } else { Err(ErrUnhealthy::Unauthorized { since: unknown }) };
+            let since = liveness.unknown_for();
+            let is_known = since <= timing.lease_duration();
+            return if is_known { Ok(()) } else { Err(ErrUnhealthy::Unauthorized { since }) };
         }
         let has_begun = self.leadership().stage() != Stage::NotBegun;
         Err(if has_begun { ErrUnhealthy::Stuck { since, tolerated } } else { ErrUnhealthy::NotBegun })

@@ -4,9 +4,12 @@
 use crate::{
     api::without_secrets,
     leadership::{Leadership, TermLoss},
-    request::RequestInfo,
+    request::{RequestInfo, Verb},
 };
-use futures_util::future::BoxFuture;
+use futures_util::{
+    TryFutureExt,
+    future::{BoxFuture, Either},
+};
 use http::{Request, Response};
 use hyper::rt::Executor;
 use kube_client::{Client, Error, client::Body};
@@ -15,9 +18,10 @@ use std::{
     future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
-use tokio::sync::futures::OwnedNotified;
-use tower::retry::Policy;
+use tokio::{sync::futures::OwnedNotified, time::timeout};
+use tower::{BoxError, retry::Policy};
 use tower_service::Service;
 
 /// Runs the connections of a client, and ends them when a term is lost.
@@ -41,6 +45,14 @@ pub struct Connections {
 /// A kube client as a tower service. It uses [`Client::send`].
 #[derive(Clone)]
 pub(super) struct WrappedClient(pub(super) Client);
+
+/// How long the answer to a read may take to begin. The API server itself gives up a read after 60 s by default.
+const ANSWER_BEGINS: Duration = Duration::from_secs(90);
+
+/// Gives up a read whose answer does not begin. kube's connector asks no silent peer whether it is still there, so on a dead
+/// connection a read would wait for a quarter of an hour or for ever. A read may be repeated.
+#[derive(Clone)]
+pub(super) struct BoundedReads<S>(pub(super) S);
 
 /// A retry policy for reads. It passes a read to the `P` that it wraps, and never repeats any other request.
 ///
@@ -124,6 +136,35 @@ impl Service<Request<Body>> for WrappedClient {
     }
 }
 
+// === impl BoundedReads ===
+
+impl<S, B> Service<Request<B>> for BoundedReads<S>
+where
+    S: Service<Request<B>, Error = BoxError>,
+    S::Future: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = Either<BoxFuture<'static, Result<S::Response, BoxError>>, S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let asked = RequestInfo::of(&request);
+        // The answer of a log that is followed, or of a program behind a proxy, may begin much later.
+        let is_bounded = matches!(asked.verb(), Verb::Get | Verb::List)
+            && !["log", "proxy"].contains(&asked.subresource());
+        let answer = self.0.call(request);
+        if !is_bounded {
+            return Either::Right(answer);
+        }
+        let late = || format!("the API server has not begun to answer within {ANSWER_BEGINS:?}");
+        Either::Left(Box::pin(timeout(ANSWER_BEGINS, answer).unwrap_or_else(move |_| Err(late().into()))))
+    }
+}
+
 // === impl ReadsOnly ===
 
 impl<P> ReadsOnly<P> {
@@ -162,6 +203,7 @@ mod tests {
         },
         task::Waker,
     };
+    use tower::service_fn;
 
     const DEADLINE: u64 = 1_000;
 
@@ -172,6 +214,26 @@ mod tests {
     impl Clock for Silent {
         fn now(&self) -> Moment {
             Moment::from_nanos(self.0.load(Ordering::SeqCst))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_plain_read_is_given_up() {
+        let mute = || BoundedReads(service_fn(|_: Request<()>| pending::<Result<Response<()>, BoxError>>()));
+        let ends = async |method: &str, path: &str| {
+            let request = Request::builder().method(method).uri(path).body(()).unwrap();
+            let answer = timeout(Duration::from_secs(3600), mute().call(request)).await;
+            answer.is_ok_and(|it| it.is_err())
+        };
+        for (method, path, is_given_up) in [
+            ("GET", "/api/v1/pods", true),
+            ("GET", "/api/v1/namespaces/default/pods/a", true),
+            ("GET", "/api/v1/pods?watch=true", false),
+            ("GET", "/api/v1/namespaces/default/pods/a/log?follow=true", false),
+            ("GET", "/api/v1/namespaces/default/services/a/proxy/x", false),
+            ("POST", "/api/v1/namespaces/default/pods", false),
+        ] {
+            assert_eq!(ends(method, path).await, is_given_up, "{method} {path}");
         }
     }
 

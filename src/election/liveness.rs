@@ -17,8 +17,11 @@ pub(super) struct Liveness {
     pub(super) seen: AtomicBool,
     /// When the election's task last ran. Before the first time: when the election was built.
     ran: AtomicU64,
-    /// Since when the API server has answered 401 to each request of the workload's clients. 0 if it knows them.
+    /// When the API server has first answered 401, of those answers that no other one has followed to the workload's clients. 0
+    /// if it knows them.
     unknown_since: AtomicU64,
+    /// The time from the first to the last of these answers.
+    unknown_for: AtomicU64,
     pub(super) orders: watch::Sender<Orders>,
     /// Whether the election contends.
     pub(super) contends: watch::Sender<bool>,
@@ -44,6 +47,7 @@ impl Liveness {
             seen: AtomicBool::new(false),
             ran: AtomicU64::new(built.as_nanos()),
             unknown_since: AtomicU64::new(0),
+            unknown_for: AtomicU64::new(0),
             orders: watch::Sender::default(),
             contends: watch::Sender::default(),
             ended: watch::Sender::default(),
@@ -62,19 +66,19 @@ impl Liveness {
 
     /// Records whether the API server knows the credentials of the workload's clients.
     pub(super) fn note_credentials(&self, are_known: bool, now: impl FnOnce() -> Moment) {
-        let was_known = self.unknown_since.load(Ordering::Relaxed) == 0;
-        if are_known != was_known {
-            let since = if are_known { 0 } else { now().as_nanos() };
-            self.unknown_since.store(since, Ordering::Relaxed);
-        }
+        let (since, lasted) = match (are_known, self.unknown_since.load(Ordering::Relaxed)) {
+            (true, 0) => return,
+            (true, _) => (0, 0),
+            (false, 0) => (now().as_nanos(), 0),
+            (false, since) => (since, now().as_nanos().saturating_sub(since)),
+        };
+        self.unknown_since.store(since, Ordering::Relaxed);
+        self.unknown_for.store(lasted, Ordering::Relaxed);
     }
 
-    /// For how long the API server has not known the credentials of the workload's clients.
-    pub(super) fn unknown_for(&self, now: Moment) -> Duration {
-        match self.unknown_since.load(Ordering::Relaxed) {
-            0 => Duration::ZERO,
-            since => now.saturating_since(Moment::from_nanos(since)),
-        }
+    /// For how long the API server has not known the credentials of the workload's clients. One answer alone is no time.
+    pub(super) fn unknown_for(&self) -> Duration {
+        Duration::from_nanos(self.unknown_for.load(Ordering::Relaxed))
     }
 
     /// Gives this order to the elector.

@@ -311,6 +311,10 @@ impl Task {
                 self.shown.map(|_| (before.max(record.version().unwrap_or(0)), now))
             }
         };
+        let waits = self.call.is_some() && self.sent.get().is_none();
+        if waits && !matches!(news, WatchNews::Down(_)) && self.machine.withdraws() {
+            self.call = None;
+        }
         self.machine.watched(news, now);
     }
 

@@ -25,11 +25,11 @@ impl Alone {
     }
 
     /// The times of its election. No candidate waits for the end of this lease, so the gate stays open for as long as
-    /// a lease may last, even if the process is suspended. No candidate takes over either, so the margin is short, and
-    /// so is the pause after a term that was given up.
+    /// a lease may last, even if the process is suspended. No candidate takes over either, so nothing waits for the margin, and
+    /// the pause after a term that was given up is short.
     pub(crate) fn timing() -> LeaseTiming {
-        let second = Duration::from_secs(1);
-        LeaseTiming::new(LONGEST_SANE, LONGEST_SANE.saturating_sub(second), 2 * second)
+        let margin = Duration::from_millis(1);
+        LeaseTiming::new(LONGEST_SANE, LONGEST_SANE.saturating_sub(margin), Duration::from_secs(2))
             .expect("a day is the longest lease")
     }
 

@@ -56,6 +56,7 @@ fn main() -> ExitCode {
     let mut tests = conformance::tests();
     tests.extend(test_support::tests! {
         needs [server] {
+            real_time credentials::certificate_that_is_replaced_in_its_file_is_read;
             real_time credentials::real_server_never_sees_the_callers_token;
             real_time differential::in_process_server_answers_like_real_server;
             real_time differential::both_servers_report_expired_version_alike;

@@ -52,6 +52,17 @@ fn s1_followers_guarded_future_is_never_polled() {
     assert_eq!(leadership.unanswered(), None, "nothing was sent");
 }
 
+/// As a reconciler's error type has it: what stands behind `transparent` shows only its sources.
+#[test]
+fn refusal_is_found_behind_a_transparent_error() {
+    #[derive(Debug, thiserror::Error)]
+    #[error(transparent)]
+    struct Failure(#[from] ErrGuarded);
+    let (_grantor, leadership, _clock) = stage();
+    let error = assert_ready_err!(task::spawn(probed(&leadership, &Probe::default())).poll());
+    assert!(ErrNotLeader::find(&Failure::from(error)).is_some());
+}
+
 #[test]
 fn s2_loss_wakes_and_drops_guarded_future() {
     let (grantor, leadership, _clock) = stage();

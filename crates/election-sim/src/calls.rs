@@ -224,6 +224,10 @@ impl World {
             Event::Watch { p } => {
                 self.all[p].watches = true;
                 self.all[p].hears(WatchNews::Up, now);
+                // It begins with the present lease.
+                if let Some(present) = self.server.lease.clone() {
+                    self.shows(p, LeaseEvent::Seen(present));
+                }
             }
         }
     }

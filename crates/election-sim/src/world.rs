@@ -214,17 +214,22 @@ impl World {
             if !self.all[p].watches || !self.all[p].is_up() {
                 continue;
             }
-            let cut = self.all[p].cut_until.saturating_sub(self.now);
-            let at = (self.now + self.delay().max(cut)).max(self.all[p].last_news);
-            self.all[p].last_news = at;
-            let process = self.all[p].process;
             // A slow reader misses states, but not the newest one.
             if stored.is_some() && self.one_in(6) {
                 self.events.retain(|(_, it)| !matches!(it, Event::News { p: q, .. } if *q == p));
             }
-            self.events.push((at, Event::News { p, process, event: event.clone() }));
+            self.shows(p, event.clone());
         }
         stored
+    }
+
+    /// The watch of `p` shows this, a moment later.
+    pub fn shows(&mut self, p: usize, event: LeaseEvent) {
+        let cut = self.all[p].cut_until.saturating_sub(self.now);
+        let at = (self.now + self.delay().max(cut)).max(self.all[p].last_news);
+        self.all[p].last_news = at;
+        let process = self.all[p].process;
+        self.events.push((at, Event::News { p, process, event }));
     }
 
     pub fn stop(&mut self, p: usize) {

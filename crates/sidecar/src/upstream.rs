@@ -140,6 +140,7 @@ impl Server {
         tcp.set_keepalive(Some(SILENCE));
         tcp.set_keepalive_interval(Some(SILENCE / 3));
         tcp.set_keepalive_retries(Some(3));
+        #[cfg(target_os = "linux")] // elsewhere a dead connection waits as long as the kernel does
         tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
         let connector = config.rustls_https_connector_with_connector(tcp)?;
         let pool = Arc::new(Pool::new(connector, config.cluster_url.clone(), connections));

@@ -48,8 +48,10 @@ impl Machine {
         if version < self.newest {
             return;
         }
-        if self.newest < version && self.staleness == Staleness::Stale {
-            // A write that met another version has met this one, or an older one: then the next swap fails too.
+        // A watch begins with the present lease, and shows all that comes after. A write that met another version has met this
+        // one, or an older one: then the next swap fails too.
+        if self.staleness == Staleness::Unsure || self.newest < version && self.staleness == Staleness::Stale
+        {
             self.staleness = Staleness::Fresh;
         }
         self.looked = now;

@@ -1,6 +1,8 @@
 //! The liveness probe, and the page that names the leader.
 
-use crate::support::{FIRST, LEASE, SOON, build, builder, candidate, free, leading, leads_by, pass, until};
+use crate::support::{
+    FIRST, LEASE, SOON, build, builder, candidate, free, leading, leads_by, pass, until, write,
+};
 use bytes::Bytes;
 use futures_util::stream::{self, Pending};
 use http::{
@@ -134,6 +136,28 @@ async fn process_is_unhealthy_after_freeze_until_its_task_runs() {
     assert!(why.starts_with("the task of the election has not run for 3"), "{why}");
     assert!(why.ends_with(", tolerated: 35s; restart the process\n"), "{why}");
     until(Duration::from_secs(3), "the candidate leads again", || a.candidate().is_leader()).await;
+    assert_eq!(probe(a.candidate()).await, healthy());
+}
+
+/// kube's client keeps some credentials for ever, while the lease calls have read theirs anew.
+#[tokio::test(start_paused = true)]
+async fn replica_whose_own_requests_are_all_unauthorized_is_unhealthy() {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    let refused = server.inject(Fault::status(401).resource("tokenreviews"));
+    write(&client).await.unwrap_err();
+    pass(Duration::from_secs(60)).await;
+    assert_eq!(probe(a.candidate()).await, healthy(), "one answer tells little");
+    write(&client).await.unwrap_err();
+    let (status, why) = probe(a.candidate()).await;
+    assert_eq!(status, 503);
+    assert!(
+        why.starts_with("the API server has answered 401 to each request of this process for 60"),
+        "{why}"
+    );
+    assert!(a.candidate().can_write(), "the lease calls have other credentials");
+    drop(refused);
+    write(&client).await.unwrap();
     assert_eq!(probe(a.candidate()).await, healthy());
 }
 

@@ -4,7 +4,7 @@ use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, leading, lease, pass, releases, until, within,
 };
 use kube_leader_gate::{
-    Candidate,
+    Candidate, LeaseTiming,
     election::ErrUnhealthy,
     health::Health,
     testing::{ApiServer, Fault, WatchBreak},
@@ -123,6 +123,28 @@ async fn all_replicas_are_unready_during_an_outage() {
         [&a, &b].iter().all(|it| it.candidate().check_ready().is_ok())
     })
     .await;
+}
+
+/// What a follower knows by its watch is knowledge, too: it makes no call while it follows.
+#[tokio::test(start_paused = true)]
+async fn follower_is_ready_when_it_sees_a_renewal_after_failed_writes() {
+    let server = ApiServer::new();
+    let timing =
+        LeaseTiming::new(Duration::from_secs(6), Duration::from_secs(4), Duration::from_secs(1)).unwrap();
+    let of = |identity| build(&server, identity, builder(identity).timing(timing)).unwrap().start();
+    let a = of("a");
+    within(FIRST, "a leads", a.candidate().elected()).await;
+    let b = of("b");
+    until(SOON, "b knows a", || b.candidate().holder().is_some()).await;
+    let stall = server.inject(Fault::status(500).resource("leases").writes());
+    pass(Duration::from_secs(12)).await;
+    assert!(b.candidate().check_ready().is_err(), "it has tried to take the lease");
+    // Only a gets through.
+    drop(stall);
+    let _stall = server.inject(Fault::status(500).resource("leases").writes().user("b"));
+    within(Duration::from_secs(5), "a leads again", a.candidate().elected()).await;
+    pass(SOON).await;
+    assert_eq!((probe(b.candidate()), b.candidate().trouble()), (ready(), None));
 }
 
 #[tokio::test(start_paused = true)]

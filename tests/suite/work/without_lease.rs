@@ -9,7 +9,7 @@ use kube_leader_gate::{
     lease::LeaseName,
     testing::TokioClock,
 };
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 use tokio::time::{advance, sleep};
 
 /// Longer than an election takes to see that there is no lease, and than the pause after a term that was given up.
@@ -43,6 +43,15 @@ async fn lone_candidate_leads_from_start_to_stop() {
     assert_eq!((health.answer("/livez").status, health.answer("/readyz").status), (200, 200));
     assert_eq!(running.stop().await, LeaseEnd::Released);
     assert!(!candidate.can_write());
+}
+
+/// No other process waits for the lease, so nothing can be overtaken.
+#[tokio::test(start_paused = true)]
+async fn stop_waits_for_no_write_without_an_answer() {
+    let (candidate, running) = started().await;
+    let unanswered = async { Err::<(), _>(io::Error::other("no answer")) };
+    candidate.guard("work", unanswered).await.unwrap_err();
+    within(Duration::from_millis(100), "it stops", running.stop()).await;
 }
 
 /// All at once, as a suspended process sees it: no renewal comes in between.

@@ -4,7 +4,7 @@ use super::{
     assets::Assets,
     audit::{Audit, AuditEvent},
     guard::{Folder, Guarded},
-    server::Setup,
+    server::{self, Setup},
     users,
 };
 use kube_client::{Client, Config};
@@ -135,6 +135,13 @@ impl Cluster {
         new.write_all(content.as_bytes()).expect("a new file");
         new.persist(&file).expect("its folder is there");
         file
+    }
+
+    /// A certificate of this candidate and its key, as PEM, which the server accepts for this time.
+    pub fn certificate(&self, user: &str, lasts: Duration) -> [String; 2] {
+        users::check(user);
+        server::certificate(self.folder(), user, users::CANDIDATES, lasts)
+            .expect("the authority's key is there")
     }
 
     pub fn kubectl(&self, user: &str) -> Command {

@@ -2,11 +2,12 @@
 
 use super::{assets::Assets, guard::Guarded, users};
 use crate::port;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, Issuer, KeyPair};
 use std::{
     fs, io,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::{Duration, SystemTime},
 };
 
 /// The audit policy: for leases the written bodies, for other requests the user and the time.
@@ -19,6 +20,9 @@ rules:
     resources: [{ group: coordination.k8s.io, resources: [leases] }]
   - level: Metadata
 ";
+
+/// With it, the authority signs certificates of users.
+const CA_KEY: &str = "ca.key";
 
 /// The files and ports of one server, which can be started on them more than once.
 #[derive(Debug)]
@@ -92,6 +96,7 @@ impl Setup {
             .arg(format!("--service-account-signing-key-file={}", file("accounts.key")))
             .arg("--service-account-issuer=https://kubernetes.default.svc")
             .arg(format!("--token-auth-file={}", file("tokens.csv")))
+            .arg(format!("--client-ca-file={}", file("ca.crt")))
             .arg("--authorization-mode=RBAC")
             .arg("--service-cluster-ip-range=10.96.0.0/16")
             .arg("--disable-admission-plugins=ServiceAccount")
@@ -128,15 +133,36 @@ impl Setup {
     }
 }
 
-/// An authority, the server's certificate, and the key that signs service account tokens.
-fn write_certificates(folder: &Path) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
+fn authority() -> CertificateParams {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let ca = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+    params
+}
+
+/// A client's certificate and its key, as PEM, for this time from now on.
+pub(super) fn certificate(
+    folder: &Path,
+    user: &str,
+    group: &str,
+    lasts: Duration,
+) -> Result<[String; 2], Box<dyn std::error::Error + Send + Sync>> {
+    let issuer = Issuer::new(authority(), KeyPair::from_pem(&fs::read_to_string(folder.join(CA_KEY))?)?);
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, user);
+    params.distinguished_name.push(DnType::OrganizationName, group);
+    params.not_after = (SystemTime::now() + lasts).into();
+    Ok([params.signed_by(&key, &issuer)?.pem(), key.serialize_pem()])
+}
+
+/// An authority, the server's certificate, and the key that signs service account tokens.
+fn write_certificates(folder: &Path) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
+    let ca = CertifiedIssuer::self_signed(authority(), KeyPair::generate()?)?;
     let server_key = KeyPair::generate()?;
     let names = ["127.0.0.1".to_owned(), "localhost".to_owned()];
     let server = CertificateParams::new(names)?.signed_by(&server_key, &ca)?;
     fs::write(folder.join("ca.crt"), ca.pem())?;
+    fs::write(folder.join(CA_KEY), ca.key().serialize_pem())?;
     fs::write(folder.join("server.crt"), server.pem())?;
     fs::write(folder.join("server.key"), server_key.serialize_pem())?;
     let accounts_key = KeyPair::generate()?;

@@ -7,7 +7,7 @@ use crate::{
         lease_watch::WatchNews,
         machine::{CLAIM, Order, WAITS_FOR},
     },
-    lease::ErrLockKind,
+    lease::{ErrLockKind, LeaseEvent},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -271,6 +271,31 @@ fn s8_call_before_the_watch_settles_no_doubt() {
     stage.calls.clear();
     stage.pass(200);
     assert_eq!(stage.calls.first(), Some(&Read));
+}
+
+/// A watch begins with the present lease, and shows all that comes after, so what it shows first settles its own doubt.
+#[test]
+fn first_event_of_a_watch_settles_the_doubt() {
+    let mut stage = Stage::leading();
+    no_watch(&mut stage);
+    stage.machine.watched(WatchNews::Up, stage.now);
+    let shown = LeaseEvent::Seen(stage.record().unwrap());
+    stage.machine.watched(WatchNews::Event(shown), stage.now);
+    stage.pass(seconds(1));
+    assert_eq!(stage.calls, []);
+}
+
+/// A read that waits for its place is not needed after news of the watch. A write is.
+#[test]
+fn only_a_read_is_withdrawn() {
+    let mut stage = Stage::new();
+    assert_eq!(stage.call().what, Read);
+    assert!(stage.machine.withdraws());
+    assert_eq!(stage.call().what, Read, "it is made anew, if it is still needed");
+    let mut stage = Stage::leading();
+    stage.now = stage.now.saturating_add(Duration::from_secs(2));
+    assert_eq!(stage.call().what, Renew);
+    assert!(!stage.machine.withdraws());
 }
 
 /// A candidate that polls has seen a released lease. Then, between two polls: another one takes it, and is cut off; a person

@@ -1,9 +1,15 @@
 //! Trouble that lasts is a warning again and again.
 
 use super::heard::{Event, Heard};
-use crate::support::{candidate, leading, pass, within};
+use crate::{
+    locks::flawed::{Flaw, flawed},
+    support::{candidate, leading, pass, within},
+};
 use kube_leader_gate::testing::{ApiServer, Fault, WatchBreak};
-use std::time::Duration;
+use std::{
+    sync::{Arc, atomic::AtomicU32},
+    time::Duration,
+};
 
 /// What was logged at `info` and above about this trouble.
 fn about(heard: &Heard, trouble: &str) -> Vec<Event> {
@@ -74,6 +80,30 @@ async fn watch_that_opens_and_fails_is_warned_every_five_minutes() {
         assert_eq!(over.iter().map(|it| &*it.level).collect::<Vec<_>>(), ["info"], "{how:?}: {over:#?}");
         a.stop().await;
     }
+}
+
+/// A proxy on the way holds the answers back. The lease is polled then, which costs up to 52 s at a handover.
+#[tokio::test(start_paused = true)]
+async fn watch_that_stays_mute_is_warned_every_five_minutes() {
+    let heard = Heard::listen();
+    let server = ApiServer::new();
+    let (_a, _) = leading(&server, "a").await;
+    let _b = flawed(&server, "b", Flaw::Mute(Arc::new(AtomicU32::new(0)))).start();
+    pass(Duration::from_secs(3600)).await;
+    let events = about(&heard, "the lease cannot be watched");
+    let of_mute = |it: &Event| it.level == "warn" && it.values["error"].contains("mute");
+    assert!(events.iter().all(of_mute) && (11..=12).contains(&events.len()), "{events:#?}");
+}
+
+/// A watch has nothing to show while there is no lease.
+#[tokio::test(start_paused = true)]
+async fn watch_of_no_lease_may_be_mute() {
+    let heard = Heard::listen();
+    let server = ApiServer::new();
+    let _refused = server.inject(Fault::status(403).verb("create"));
+    let _a = candidate(&server, "a").start();
+    pass(Duration::from_secs(3600)).await;
+    assert_eq!(about(&heard, "the lease cannot be watched").len(), 0);
 }
 
 /// A candidate that works without a permission all its life.

@@ -40,6 +40,31 @@ async fn at_most_32_calls_run_at_once() {
     assert_eq!(network.most.load(Ordering::SeqCst), 32);
 }
 
+/// The time of a call begins when it is sent: the server takes half a second for each, and is not late.
+#[tokio::test(start_paused = true)]
+async fn s9_call_that_waits_for_its_place_is_not_late() {
+    let server = ApiServer::new();
+    let _slow = server.inject(Fault::delay_before(Duration::from_millis(500)).resource("leases"));
+    let a = Replica::start(&pool(&server, "a", true), "a", MANY);
+    let all_well = || a.elections.iter().all(|it| it.candidate().trouble().is_none());
+    for _ in 0..100 {
+        pass(Duration::from_millis(100)).await;
+        assert!(all_well());
+    }
+    a.leads(Duration::from_millis(1)).await;
+}
+
+/// What the shared watch has shown need not be read.
+#[tokio::test(start_paused = true)]
+async fn first_look_of_elections_that_begin_together_is_the_watchs() {
+    let server = ApiServer::new();
+    let _a = Replica::leading(&server, "a", true).await;
+    let _slow = server.inject(Fault::delay_before(Duration::from_millis(50)).user("b").verb("get"));
+    let b = Replica::start(&pool(&server, "b", true), "b", MANY);
+    b.knows("a").await;
+    assert_eq!(server.reads("b", "get", "leases"), 32, "those that were sent before the watch began");
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_election_watches_alone_without_shared_watch() {
     let server = ApiServer::new();
