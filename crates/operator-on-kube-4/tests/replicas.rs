@@ -1,6 +1,7 @@
 //! Replicas whose clients are kube 4's, over real HTTP to the in-process API server.
 
 use http::Request;
+use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Client, Config, Error,
@@ -23,7 +24,11 @@ use std::{
     time::Duration,
 };
 use test_support::wait::{until, within};
-use tokio::task::yield_now;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, copy},
+    net::TcpListener,
+    task::yield_now,
+};
 use tower::{BoxError, service_fn};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -231,4 +236,50 @@ async fn object_comes_back_after_a_refusal_of_a_fence() {
     let is_marked = || server.objects(MAPS)[0]["metadata"]["labels"][operator::MARK] == "true";
     until(PATIENCE, "the leader marks it", is_marked).await;
     controller.abort();
+}
+
+/// As `exec`, `attach` and `portforward` begin: the connection belongs to the two ends from then on.
+#[tokio::test]
+async fn both_ways_pass_an_upgraded_connection_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let serving = tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(stream.read_u8().await.unwrap());
+            }
+            let answer =
+                "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            let (mut read, mut write) = stream.split();
+            copy(&mut read, &mut write).await.unwrap();
+        }
+    });
+    for way in [
+        |election: &Election, url: &str| {
+            client::through_kube_client_5(election, &kube_client::Config::new(url.parse().unwrap())).unwrap()
+        },
+        |election: &Election, url: &str| {
+            client::through_own_kube(election, Config::new(url.parse().unwrap())).unwrap()
+        },
+    ] {
+        let election = builder("a").build_alone().unwrap();
+        let client = way(&election, &url);
+        let exec = || {
+            let path = "/api/v1/namespaces/default/pods/a/exec?command=cat&stdin=true";
+            let upgrade = Request::get(path).header("connection", "upgrade").header("upgrade", "websocket");
+            client.send(upgrade.body(Body::empty()).unwrap())
+        };
+        assert!(exec().await.is_err(), "a follower runs no command");
+        let running = election.start();
+        within(PATIENCE, "it leads", running.candidate().elected()).await;
+        let mut both = TokioIo::new(hyper::upgrade::on(exec().await.unwrap()).await.unwrap());
+        both.write_all(b"echo").await.unwrap();
+        let mut echo = [0; 4];
+        both.read_exact(&mut echo).await.unwrap();
+        assert_eq!(&echo, b"echo");
+    }
+    serving.abort();
 }

@@ -23,8 +23,12 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// After a refusal, the pool does not ask for this namespace's watch for this long. Each lock watches its own lease
-/// meanwhile.
+/// A refusal is believed when it has lasted for this long: an API server that has just started knows no Role yet, and would be
+/// asked for a thousand single watches in that moment.
+const BELIEVED_AFTER: Duration = Duration::from_secs(30);
+/// Until then, all locks together ask again this often.
+const ASKED_AGAIN: Duration = Duration::from_secs(1);
+/// Then the pool does not ask for this namespace's watch for this long. Each lock watches its own lease meanwhile.
 const REFUSED_FOR: Duration = Duration::from_secs(600);
 
 /// The watches of one pool.
@@ -34,9 +38,18 @@ pub(in crate::lease) struct SharedWatches {
     ids: AtomicU64,
 }
 
-enum Namespace {
-    Watched(Weak<SharedWatch>),
-    Refused(Instant),
+#[derive(Default)]
+struct Namespace {
+    watch: Weak<SharedWatch>,
+    refusal: Option<Refusal>,
+}
+
+/// The API server refuses the watch.
+struct Refusal {
+    since: Instant,
+    last: Instant,
+    error: ErrLock,
+    is_believed: bool,
 }
 
 /// One lock's place among the locks that share a watch.
@@ -64,34 +77,51 @@ impl SharedWatches {
     }
 
     /// The watch of this namespace. Begins one if there is none. None if the API server refuses it.
-    fn hub(&self, namespace: &str) -> Option<Arc<SharedWatch>> {
+    fn hub(&self, namespace: &str) -> Result<Option<Arc<SharedWatch>>, ErrLock> {
         let mut namespaces = self.namespaces();
-        match namespaces.get(namespace) {
-            Some(Namespace::Watched(hub)) => {
-                if let Some(hub) = hub.upgrade().filter(|hub| !hub.is_over()) {
-                    return Some(hub);
-                }
-            }
-            Some(Namespace::Refused(at)) if at.elapsed() < REFUSED_FOR => return None,
-            Some(Namespace::Refused(_)) | None => {}
+        let present = namespaces.entry(namespace.to_owned()).or_default();
+        if let Some(hub) = present.watch.upgrade().filter(|hub| !hub.is_over()) {
+            return Ok(Some(hub));
+        }
+        match &present.refusal {
+            Some(it) if it.is_believed && it.last.elapsed() < REFUSED_FOR => return Ok(None),
+            Some(it) if it.last.elapsed() < ASKED_AGAIN => return Err(it.error.clone()),
+            _ => {}
         }
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         // Use the newest client: a watch needs its own connection in any case.
         let hub = Arc::new(SharedWatch::start(id, self.clients.caller(), namespace));
-        namespaces.insert(namespace.to_owned(), Namespace::Watched(Arc::downgrade(&hub)));
-        Some(hub)
+        present.watch = Arc::downgrade(&hub);
+        Ok(Some(hub))
     }
 
-    fn refused(&self, namespace: &str, error: &ErrLock) {
-        let refused = Namespace::Refused(Instant::now());
-        let before = self.namespaces().insert(namespace.to_owned(), refused);
-        if !matches!(before, Some(Namespace::Refused(_))) {
+    /// The API server has refused the watch. Returns whether that is believed.
+    fn refused(&self, namespace: &str, error: &ErrLock) -> bool {
+        let now = Instant::now();
+        let first = || Refusal { since: now, last: now, error: error.clone(), is_believed: false };
+        let (is_believed, was_believed) = {
+            let mut namespaces = self.namespaces();
+            let refusal =
+                namespaces.entry(namespace.to_owned()).or_default().refusal.get_or_insert_with(first);
+            let was_believed = refusal.is_believed;
+            refusal.last = now;
+            refusal.is_believed |= refusal.since.elapsed() >= BELIEVED_AFTER;
+            (refusal.is_believed, was_believed)
+        };
+        if is_believed && !was_believed {
             tracing::warn!(
                 namespace,
                 error = error.kind().as_str(),
                 "the leases cannot be watched together, so each is watched by itself; allow `watch` on all leases of the \
                  namespace: {error}"
             );
+        }
+        is_believed
+    }
+
+    fn stands(&self, namespace: &str) {
+        if let Some(present) = self.namespaces().get_mut(namespace) {
+            present.refusal = None;
         }
     }
 
@@ -115,22 +145,21 @@ impl Member {
     ) -> Result<Option<Joined>, ErrLock> {
         let namespace = lease.namespace();
         let follows = self.follows.swap(0, Ordering::AcqRel);
-        let Some(mut hub) = self.watches.hub(namespace) else { return Ok(None) };
+        let Some(mut hub) = self.watches.hub(namespace)? else { return Ok(None) };
         if hub.id() == follows {
             if hub.has_told(known) {
                 return Ok(None);
             }
             hub.give_up(&ErrLock::new(ErrLockKind::Timeout, "the shared watch is silent"));
-            match self.watches.hub(namespace) {
+            match self.watches.hub(namespace)? {
                 Some(next) => hub = next,
                 None => return Ok(None),
             }
         }
         let following = hub.follow(lease.name());
         match following.stands().await {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrLockKind::Forbidden => {
-                self.watches.refused(namespace, &error);
+            Ok(()) => self.watches.stands(namespace),
+            Err(error) if error.kind() == ErrLockKind::Forbidden && self.watches.refused(namespace, &error) => {
                 return Ok(None);
             }
             Err(error) => return Err(error),
@@ -166,11 +195,16 @@ mod tests {
         let server = ApiServer::new();
         let clients = Clients::of_test(&Client::new(server.service(), "default"));
         let watches = SharedWatches::new(clients);
-        watches.refused("default", &ErrLock::new(ErrLockKind::Forbidden, "no"));
-        assert!(watches.hub("other").is_some(), "only this namespace");
-        advance(REFUSED_FOR.saturating_sub(Duration::from_nanos(1))).await;
-        assert!(watches.hub("default").is_none());
+        let refused = || watches.refused("default", &ErrLock::new(ErrLockKind::Forbidden, "no"));
+        assert!(!refused());
+        advance(BELIEVED_AFTER.saturating_sub(Duration::from_nanos(1))).await;
+        assert!(!refused());
         advance(Duration::from_nanos(1)).await;
-        assert!(watches.hub("default").is_some());
+        assert!(refused());
+        assert!(watches.hub("other").unwrap().is_some(), "only this namespace");
+        advance(REFUSED_FOR.saturating_sub(Duration::from_nanos(1))).await;
+        assert!(watches.hub("default").unwrap().is_none());
+        advance(Duration::from_nanos(1)).await;
+        assert!(watches.hub("default").unwrap().is_some());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::examples::{Stage, seconds};
 use crate::election::{
-    hooks::LeaseCall::{Acquire, Ask, Read, Release},
+    hooks::LeaseCall::{Acquire, Ask, Release},
     machine::{ASKED, Busy, Gate, Next, Order},
     priority::HOLDER_KEY,
 };

@@ -314,8 +314,9 @@ async fn a_pool_without_its_watch() {
     let _refused = server.inject(Fault::forbidden().verb("watch"));
     let service = server.service().user("a");
     let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).unwrap().share_watches();
-    leads(&builder("a").build_in(&pool).unwrap().start()).await;
-    pass(SOON).await;
+    let a = builder("a").build_in(&pool).unwrap().start();
+    leads(&a).await;
+    pass(MINUTE).await;
 }
 
 /// In the next container of its pod after a short and after a long term, and in another pod.
