@@ -47,6 +47,9 @@ struct Shared {
     state: Mutex<State>,
 }
 
+/// The task that asks the sources. Its end, even by a panic, lets the next caller ask again.
+struct UnderWay(Weak<Shared>);
+
 struct State {
     last: Option<HeaderValue>,
     /// The task that asks the sources, if there is one.
@@ -95,22 +98,23 @@ impl Credentials {
             if let Some((error, _)) = state.failed.as_ref().filter(|(_, at)| at.elapsed() < PAUSE) {
                 return state.last.clone().ok_or_else(|| error.clone());
             }
-            if state.refresh.is_none() {
+            let refresh = if let Some(refresh) = &state.refresh {
+                refresh.clone()
+            } else {
                 // kube asks for what has expired, or will soon, and knows the rest.
                 let _in = self.0.runtime.enter();
                 let mut asked = (self.0.ask)();
                 if let Poll::Ready(answer) = asked.poll_unpin(&mut Context::from_waker(Waker::noop())) {
                     return state.note(answer, self.0.now());
                 }
-                state.refresh = Some(refresh(Arc::downgrade(&self.0), asked));
-            }
+                state.refresh.insert(refresh(Arc::downgrade(&self.0), asked)).clone()
+            };
             if let Some(last) = &state.last {
                 return Ok(last.clone());
             }
-            state.refresh.clone()
+            refresh
         };
-        let none = || Err(ErrLock::new(ErrLockKind::Credentials, "there are none"));
-        future::OptionFuture::from(refresh).await.unwrap_or_else(none)
+        refresh.await
     }
 }
 
@@ -118,11 +122,10 @@ impl Credentials {
 fn refresh(of: Weak<Shared>, asked: Asked) -> future::Shared<BoxFuture<'static, Answer>> {
     let ended = |why: String| Err(ErrLock::new(ErrLockKind::Credentials, why));
     let asks = async move {
+        let under_way = UnderWay(of);
         let answer = asked.await;
-        let Some(shared) = of.upgrade() else { return ended("the election has ended".into()) };
-        let mut state = shared.state();
-        state.refresh = None;
-        state.note(answer, shared.now())
+        let Some(shared) = under_way.0.upgrade() else { return ended("the election has ended".into()) };
+        shared.state().note(answer, shared.now())
     };
     let task = AbortOnDropHandle::new(tokio::spawn(asks.instrument(Span::current())));
     task.map(move |answer| answer.unwrap_or_else(|error| ended(error.to_string()))).boxed().shared()
@@ -138,6 +141,14 @@ impl Shared {
     /// For the log. Elections with other clocks may share these credentials.
     fn now(&self) -> Moment {
         Moment::from_nanos(0).saturating_add(self.begun.elapsed())
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.state().refresh = None;
+        }
     }
 }
 
@@ -173,5 +184,37 @@ impl State {
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use tokio::{task::yield_now, time::advance};
+
+    #[tokio::test(start_paused = true)]
+    async fn s9_sources_are_asked_again_after_their_task_has_panicked() {
+        let asked = AtomicU32::new(0);
+        let ask = move || -> Asked {
+            match asked.fetch_add(1, Ordering::Relaxed) {
+                0 => async {
+                    yield_now().await;
+                    panic!("as the test has it")
+                }
+                .boxed(),
+                _ => future::ready(Ok(Some(HeaderValue::from_static("Bearer new")))).boxed(),
+            }
+        };
+        let log = RateLimitedLog::new("of a test");
+        let credentials = Credentials(Arc::new(Shared {
+            ask: Box::new(ask),
+            runtime: Handle::current(),
+            begun: Instant::now(),
+            state: Mutex::new(State { last: None, refresh: None, failed: None, log }),
+        }));
+        credentials.authorization().await.unwrap_err();
+        advance(PAUSE * 2).await;
+        assert_eq!(credentials.authorization().await.unwrap(), "Bearer new");
     }
 }

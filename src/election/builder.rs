@@ -266,6 +266,7 @@ impl ElectionBuilder {
         let grantor = Grantor::of_election(self.clock);
         let liveness = Liveness::new(grantor.now());
         let mut lock = lock(lease.clone())?;
+        let places = lock.places();
         let profile =
             Arc::new(Profile { lease, identity, pod, timing: self.timing, liveness, hooks: self.hooks });
         let alive = Alive(profile.clone());
@@ -277,6 +278,7 @@ impl ElectionBuilder {
         Ok(Election {
             alive,
             lock,
+            places,
             grantor,
             profile,
             drain_timeout: self.drain_timeout,

@@ -2,7 +2,7 @@
 
 use super::{
     candidate::{Alive, Candidate, Profile},
-    client::{BoundedReads, Connections, ReadsOnly, WrappedClient},
+    client::{Attended, Connections, ReadsOnly, WrappedClient},
     observers::Observers,
     priority::Priority,
 };
@@ -11,22 +11,16 @@ use crate::{
     gate::WriteGateLayer,
     invalid::ErrInvalid,
     leadership::{Grantor, Leadership},
-    lease::{BoxLock, ErrLockKind},
+    lease::{BoxLock, ErrLockKind, Places},
     one_line,
     policy::Policy,
 };
-use http::{Response, StatusCode};
 use kube_client::{
     Client, Config, Error as KubeError,
     client::{ClientBuilder, retry::RetryPolicy},
 };
 use std::{error::Error, fmt, sync::Arc, time::Duration};
-use tower::{
-    ServiceBuilder,
-    buffer::BufferLayer,
-    retry::RetryLayer,
-    util::{MapResponseLayer, option_layer},
-};
+use tower::{ServiceBuilder, buffer::BufferLayer, retry::RetryLayer, util::option_layer};
 use tower_layer::{Layer, layer_fn};
 
 /// How many requests of a workload may wait for kube's stack, as in kube's own buffer.
@@ -58,6 +52,8 @@ const WAITING: usize = 1024;
 #[must_use = "an election does nothing unless it is run or started"]
 pub struct Election {
     pub(super) lock: BoxLock,
+    /// For calls of the lock.
+    pub(super) places: Option<Places>,
     pub(super) grantor: Grantor,
     pub(super) profile: Arc<Profile>,
     pub(super) drain_timeout: Duration,
@@ -118,18 +114,13 @@ impl Election {
         let mut kube = config.clone();
         kube.default_retry = false;
         let builder = ClientBuilder::try_from((kube, self.connections())).map_err(without_secrets)?;
-        let builder = builder.with_layer(&layer_fn(BoundedReads)).with_layer(&option_layer(reads_again));
-        Ok(builder.with_layer(&self.notes()).with_layer(&self.layer()).build())
+        let builder = builder.with_layer(&self.attends()).with_layer(&option_layer(reads_again));
+        Ok(builder.with_layer(&self.layer()).build())
     }
 
-    /// Notes whether the API server knows the workload's credentials, for a liveness probe.
-    fn notes<B>(&self) -> MapResponseLayer<impl Fn(Response<B>) -> Response<B> + Clone + use<B>> {
+    fn attends<S>(&self) -> impl Layer<S, Service = Attended<S>> + use<S> {
         let (profile, leadership) = (self.profile.clone(), self.leadership());
-        MapResponseLayer::new(move |response: Response<B>| {
-            let is_known = response.status() != StatusCode::UNAUTHORIZED;
-            profile.liveness.note_credentials(is_known, || leadership.now());
-            response
-        })
+        layer_fn(move |inner| Attended { inner, profile: profile.clone(), leadership: leadership.clone() })
     }
 
     /// The leadership that the gate reads, for layers of your own.
@@ -159,7 +150,7 @@ impl Election {
 
     /// Puts the gate in front of an existing client, which keeps its own retries and connections. After a loss these
     /// connections may still send what they were given, a body in memory to its end, unlike those of
-    /// [`client`](Self::client).
+    /// [`client`](Self::client). A plain read is given up as with that one.
     ///
     /// # Panics
     /// Outside a tokio runtime, as every kube client does.
@@ -167,7 +158,7 @@ impl Election {
     pub fn wrap(&self, client: Client) -> Client {
         let namespace = client.default_namespace().to_owned();
         let valid_until = *client.valid_until();
-        let service = self.layer().layer(self.notes().layer(WrappedClient(client)));
+        let service = self.layer().layer(self.attends().layer(WrappedClient(client)));
         Client::new(service, namespace).with_valid_until(valid_until)
     }
 

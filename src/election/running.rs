@@ -101,7 +101,8 @@ impl Election {
         // Its number tells this process from others with this identity.
         let number = Number::draw();
         let machine = Machine::new(identity.clone(), pod.clone(), number.0, self.priority, *timing);
-        let elects = Task::new(machine.beside(self.runs_here), lock, self.grantor, self.profile).run();
+        let elects =
+            Task::new(machine.beside(self.runs_here), lock, self.places, self.grantor, self.profile).run();
         let alive = self.alive;
         let (alarm, unwatched) = oneshot::channel::<Infallible>();
         let elect = async move {

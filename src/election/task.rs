@@ -12,16 +12,13 @@ use super::{
 };
 use crate::{
     leadership::{Grant, Grantor, Leadership, Loss, Moment, Term},
-    lease::{BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeaseRecord, Lock, ReleaseLock, VettedLock},
+    lease::{
+        BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeaseRecord, Lock, Place, Places, ReleaseLock, VettedLock,
+    },
 };
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use jiff::Timestamp;
-use std::{
-    future::poll_fn,
-    sync::{Arc, OnceLock},
-    task::Poll,
-    time::Duration,
-};
+use std::{future::poll_fn, sync::Arc, task::Poll};
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
@@ -34,12 +31,13 @@ pub(super) struct Task {
     lock: Arc<ReleaseLock<VettedLock<BoxLock>>>,
     /// The call under way.
     call: Option<BoxFuture<'static, Answer>>,
-    /// When it began, and when it was sent: it may have to wait for its place among others.
-    begun: Instant,
-    sent: Arc<OnceLock<Instant>>,
-    /// Its time limit, and when that is looked at.
-    patience: Duration,
+    /// When it was sent, and when it is given up.
+    sent: Instant,
     gives_up: Instant,
+    places: Option<Places>,
+    /// The place for the next call, and the wait for it.
+    place: Option<Place>,
+    queue: Option<BoxFuture<'static, Place>>,
     grantor: Grantor,
     grant: Option<Grant>,
     /// The deadline of the grant.
@@ -60,6 +58,7 @@ impl Task {
     pub(super) fn new(
         machine: Machine,
         lock: VettedLock<BoxLock>,
+        places: Option<Places>,
         grantor: Grantor,
         profile: Arc<Profile>,
     ) -> Self {
@@ -67,10 +66,11 @@ impl Task {
             machine,
             lock: Arc::new(ReleaseLock::new(lock, &grantor)),
             call: None,
-            begun: Instant::now(),
-            sent: Arc::default(),
-            patience: Duration::ZERO,
+            sent: Instant::now(),
             gives_up: Instant::now(),
+            places,
+            place: None,
+            queue: None,
             grantor,
             grant: None,
             deadline: Moment::default(),
@@ -108,6 +108,7 @@ impl Task {
                     now.saturating_add(self.report.profile.timing.retry_period())
                 }
             };
+            self.look_for_a_place(now);
             if std::mem::take(&mut self.rewatch) {
                 tracing::debug!("the watch of the lease is silent; restarting it");
                 self.watched(WatchNews::Down(None), now);
@@ -115,7 +116,6 @@ impl Task {
             }
             if self.machine.is_ending() {
                 let patience = self.report.profile.timing.call_timeout();
-                self.patience = self.patience.min(patience);
                 self.gives_up = self.gives_up.min(Instant::now() + patience);
             }
             let drains = busy.writes && !leadership.can_write();
@@ -123,7 +123,12 @@ impl Task {
                 // Many events must not delay the call.
                 biased;
                 answer = answered(&mut self.call) => self.on_answer(answer, leadership.now()),
-                () = sleep_until(self.gives_up), if self.call.is_some() => self.look_at_the_call(leadership.now()),
+                place = queued(&mut self.queue) => self.place = Some(place),
+                () = sleep_until(self.gives_up), if self.call.is_some() => {
+                    self.call = None;
+                    let waited = self.gives_up.saturating_duration_since(self.sent);
+                    self.on_answer(Err(ErrLock::timeout(waited)), leadership.now());
+                }
                 Ok(()) = self.orders.changed() => {}
                 // At the deadline the writes that are waited for are cut off.
                 () = leadership.idle(), if drains => {}
@@ -192,6 +197,7 @@ impl Task {
             works: self.orders.borrow().order != Order::Stop && !self.grantor.may_grant(),
             writes: leadership.writes_under_way() > 0,
             settle_at: leadership.settles_at(false, margin),
+            is_crowded: self.places.is_some() && self.place.is_none(),
         }
     }
 
@@ -245,13 +251,11 @@ impl Task {
             self.look_at_the_watch(now);
         }
         self.report.begins(&call, now);
-        (self.patience, self.sent) = (call.patience, Arc::default());
-        self.begun = Instant::now();
-        self.gives_up = self.begun + call.patience;
-        let (lock, sent) = (self.lock.clone(), self.sent.clone());
+        self.sent = Instant::now();
+        self.gives_up = self.sent + call.patience;
+        let (lock, place) = (self.lock.clone(), self.place.take());
         let made = async move {
-            lock.ready().await;
-            let _ = sent.set(Instant::now());
+            let _place = place;
             match (&call.seen, &call.update) {
                 (_, None) => lock.get().await,
                 (None, Some(update)) => lock.create(update).await.map(Some),
@@ -261,26 +265,17 @@ impl Task {
         self.call = Some(made.boxed());
     }
 
-    /// Gives the call up if its time is over, which counts from when it was sent. One that waits for its place is not late, as
-    /// long as its claim could still be of use.
-    fn look_at_the_call(&mut self, now: Moment) {
-        let (timing, present) = (self.report.profile.timing, Instant::now());
-        let most = if self.machine.is_ending() { self.patience } else { timing.renew_deadline() };
-        let (limit, waited) = match self.sent.get() {
-            Some(sent) => (*sent + self.patience, self.patience),
-            None => (self.begun + most, most),
-        };
-        if present < limit {
-            self.gives_up = limit.min(present + self.patience);
-        } else {
-            self.call = None;
-            self.on_answer(Err(ErrLock::timeout(waited)), now);
+    /// Waits for a place if a call is due, and gives it back if none is.
+    fn look_for_a_place(&mut self, now: Moment) {
+        if !self.machine.is_due(now) {
+            (self.place, self.queue) = (None, None);
+        } else if self.place.is_none() && self.queue.is_none() {
+            self.queue = self.places.as_ref().map(Places::wait);
         }
     }
 
     fn on_answer(&mut self, answer: Answer, now: Moment) {
-        let is_late = answer.as_ref().is_err_and(|error| error.kind() == ErrLockKind::Timeout);
-        let timed_out = is_late && self.sent.get().is_some();
+        let timed_out = answer.as_ref().is_err_and(|error| error.kind() == ErrLockKind::Timeout);
         // After a timeout, the next call does not use the hung connection (rule S9).
         let stuck = if timed_out { self.lock.reconnect() } else { None };
         let failed = answer.as_ref().is_err_and(|error| error.kind() != ErrLockKind::Conflict);
@@ -311,10 +306,6 @@ impl Task {
                 self.shown.map(|_| (before.max(record.version().unwrap_or(0)), now))
             }
         };
-        let waits = self.call.is_some() && self.sent.get().is_none();
-        if waits && !matches!(news, WatchNews::Down(_)) && self.machine.withdraws() {
-            self.call = None;
-        }
         self.machine.watched(news, now);
     }
 
@@ -333,4 +324,11 @@ async fn answered(call: &mut Option<BoxFuture<'static, Answer>>) -> Answer {
     let answer = poll_fn(|cx| call.as_mut().map_or(Poll::Pending, |call| call.poll_unpin(cx))).await;
     *call = None;
     answer
+}
+
+/// The place for the next call. Waits for ever if none is waited for. Cancel-safe.
+async fn queued(queue: &mut Option<BoxFuture<'static, Place>>) -> Place {
+    let place = poll_fn(|cx| queue.as_mut().map_or(Poll::Pending, |queue| queue.poll_unpin(cx))).await;
+    *queue = None;
+    place
 }

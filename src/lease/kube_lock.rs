@@ -5,12 +5,12 @@ use super::{
     lock::{LeaseEvent, Lock},
     name::LeaseName,
     news,
-    pool::{clients::Caller, watches::Member},
+    pool::{clients::Caller, places::Places, watches::Member},
     record::LeaseRecord,
     update::LeaseUpdate,
 };
 use crate::api;
-use futures_util::{Stream, StreamExt, future, stream, stream::BoxStream};
+use futures_util::{Stream, StreamExt, future, stream::BoxStream};
 use http::Method;
 use kube_client::client::Body;
 use serde_json::Value;
@@ -35,6 +35,10 @@ impl KubeLock {
     pub(super) fn new(lease: LeaseName, caller: Caller, member: Option<Member>) -> Self {
         let path = news::collection(lease.namespace());
         Self { lease, path, caller, member, known: AtomicU64::new(0) }
+    }
+
+    pub(super) fn places(&self) -> Places {
+        self.caller.places().clone()
     }
 
     async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<LeaseRecord, ErrLock> {
@@ -73,18 +77,10 @@ impl Lock for KubeLock {
         if let Some(member) = &self.member
             && let Some(joined) = member.join(&self.lease, self.known.load(Ordering::Relaxed)).await?
         {
-            // A watch begins with the present lease. A lock that joins late has missed that, so it reads the lease.
-            // One that has shown nothing yet proves nothing by this.
-            let first = if joined.is_late() { self.get().await? } else { None };
-            let first = first.map(|record| Ok(LeaseEvent::Seen(record)));
-            return Ok(stream::iter(first).chain(joined.events()).boxed());
+            return Ok(joined.events().boxed());
         }
         let body = self.caller.watch(&news::of_one(&self.lease)).await?;
         Ok(events(body, self.lease.name().to_owned()).boxed())
-    }
-
-    async fn ready(&self) {
-        self.caller.ready().await;
     }
 
     fn reconnect(&self) -> Option<&'static str> {

@@ -1,8 +1,8 @@
 //! Reads and writes the lease of an election.
 
-use super::{error::ErrLock, record::LeaseRecord, update::LeaseUpdate};
+use super::{error::ErrLock, pool::places::Places, record::LeaseRecord, update::LeaseUpdate};
 use futures_util::{FutureExt, Stream, StreamExt, future::BoxFuture, stream::BoxStream};
-use std::{fmt, future::Future, sync::Arc};
+use std::{any::Any, fmt, future::Future, sync::Arc};
 
 /// One Lease object. It is written by compare-and-swap only
 /// ([rule S6](crate::guide::guarantees#s6-compare-and-swap-only)).
@@ -69,12 +69,6 @@ pub trait Lock: Send + Sync + 'static {
     /// time; the election then begins another one.
     fn watch(&self) -> impl Future<Output = Result<Self::Events, ErrLock>> + Send;
 
-    /// Waits until the next call can be sent, if calls have to wait for each other. The election waits for it before each call,
-    /// and counts the call's time limit from then on. It returns at once by default. Cancel-safe.
-    fn ready(&self) -> impl Future<Output = ()> + Send {
-        std::future::ready(())
-    }
-
     /// Makes later calls use a fresh connection. The election calls it after a call that was not answered in time
     /// ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)).
     ///
@@ -98,7 +92,10 @@ pub enum LeaseEvent {
 /// A [`Lock`] whose type is not known: what an election runs on, and what a [layer](crate::election::LockLayer) wraps.
 /// Clones are the same lock.
 #[derive(Clone)]
-pub struct BoxLock(Arc<dyn Erased>);
+pub struct BoxLock {
+    lock: Arc<dyn Erased>,
+    places: Option<Places>,
+}
 
 type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
@@ -112,7 +109,6 @@ trait Erased: Send + Sync {
         claim: &'a LeaseUpdate,
     ) -> BoxFuture<'a, Result<LeaseRecord, ErrLock>>;
     fn watch(&self) -> BoxFuture<'_, Result<Events, ErrLock>>;
-    fn ready(&self) -> BoxFuture<'_, ()>;
     fn reconnect(&self) -> Option<&'static str>;
 }
 
@@ -121,7 +117,20 @@ trait Erased: Send + Sync {
 impl BoxLock {
     /// Makes one of `lock`.
     pub fn new(lock: impl Lock) -> Self {
-        Self(Arc::new(lock))
+        match (&lock as &dyn Any).downcast_ref::<Self>() {
+            Some(lock) => lock.clone(),
+            None => Self { lock: Arc::new(lock), places: None },
+        }
+    }
+
+    /// A lock of a pool.
+    pub(super) fn with_places(lock: impl Lock, places: Places) -> Self {
+        Self { lock: Arc::new(lock), places: Some(places) }
+    }
+
+    /// The places for calls of the pool that has made this lock. Layers around it do not have them.
+    pub(crate) fn places(&self) -> Option<Places> {
+        self.places.clone()
     }
 }
 
@@ -129,27 +138,23 @@ impl Lock for BoxLock {
     type Events = Events;
 
     async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
-        self.0.get().await
+        self.lock.get().await
     }
 
     async fn create(&self, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
-        self.0.create(claim).await
+        self.lock.create(claim).await
     }
 
     async fn update(&self, seen: &LeaseRecord, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
-        self.0.update(seen, claim).await
+        self.lock.update(seen, claim).await
     }
 
     async fn watch(&self) -> Result<Events, ErrLock> {
-        self.0.watch().await
-    }
-
-    async fn ready(&self) {
-        self.0.ready().await;
+        self.lock.watch().await
     }
 
     fn reconnect(&self) -> Option<&'static str> {
-        self.0.reconnect()
+        self.lock.reconnect()
     }
 }
 
@@ -172,10 +177,6 @@ impl<L: Lock> Erased for L {
 
     fn watch(&self) -> BoxFuture<'_, Result<Events, ErrLock>> {
         Lock::watch(self).map(|watch| watch.map(StreamExt::boxed)).boxed()
-    }
-
-    fn ready(&self) -> BoxFuture<'_, ()> {
-        Lock::ready(self).boxed()
     }
 
     fn reconnect(&self) -> Option<&'static str> {

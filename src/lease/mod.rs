@@ -38,7 +38,12 @@ mod update;
 pub(crate) mod wrapped;
 
 pub(crate) use self::{
-    alone::Alone, name::pod_uid, record::LONGEST_SANE, timing::JITTER, update::micro_time,
+    alone::Alone,
+    name::pod_uid,
+    pool::places::{Place, Places},
+    record::LONGEST_SANE,
+    timing::JITTER,
+    update::micro_time,
     wrapped::VettedLock,
 };
 pub use self::{

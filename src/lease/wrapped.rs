@@ -48,10 +48,6 @@ impl<L: Lock> Lock for ReleaseLock<L> {
         self.inner.watch().await
     }
 
-    async fn ready(&self) {
-        self.inner.ready().await;
-    }
-
     fn reconnect(&self) -> Option<&'static str> {
         self.inner.reconnect()
     }
@@ -95,10 +91,6 @@ impl<L: Lock> Lock for VettedLock<L> {
             LeaseEvent::Deleted(record) => own(&lease, record).map(LeaseEvent::Deleted),
         });
         Ok(events.boxed())
-    }
-
-    async fn ready(&self) {
-        self.inner.ready().await;
     }
 
     fn reconnect(&self) -> Option<&'static str> {

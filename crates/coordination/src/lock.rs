@@ -100,10 +100,6 @@ impl Lock for CoordinatedLock {
         Ok(events.boxed())
     }
 
-    async fn ready(&self) {
-        self.inner.ready().await;
-    }
-
     fn reconnect(&self) -> Option<&'static str> {
         self.inner.reconnect()
     }

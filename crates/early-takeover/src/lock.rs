@@ -143,10 +143,6 @@ impl Lock for EarlyTakeoverLock {
         Ok(stream::unfold(state, next).boxed())
     }
 
-    async fn ready(&self) {
-        self.inner.ready().await;
-    }
-
     fn reconnect(&self) -> Option<&'static str> {
         self.inner.reconnect()
     }

@@ -53,6 +53,8 @@ pub struct Candidate {
     pub run: Run,
     /// A lock layer keeps it from the lease.
     pub aside_until: u64,
+    /// Other elections of its process have all places for calls.
+    pub crowded_until: u64,
     /// The term that is to be given away.
     pub asked: Option<Term>,
     pub clock: Clock,
@@ -115,6 +117,7 @@ impl Candidate {
             life: Life::Up,
             run: Run::Free,
             aside_until: 0,
+            crowded_until: 0,
             asked: None,
             clock,
             watches: false,
@@ -258,7 +261,8 @@ impl Candidate {
                 if let Some(seen) = machine.predecessor_seen() {
                     self.settle_at = self.settle_at.max(seen.saturating_add(margin));
                 }
-                let busy = Busy { works, writes: !self.writes.is_empty(), settle_at: self.settle_at };
+                let (writes, is_crowded) = (!self.writes.is_empty(), now < self.crowded_until);
+                let busy = Busy { works, writes, settle_at: self.settle_at, is_crowded };
                 machine.poll(busy, wall, local)
             }
             Elector::Other(other) => other.poll(local, wall),

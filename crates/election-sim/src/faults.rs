@@ -15,7 +15,7 @@ impl World {
         let long = 500 + self.rng.u64(..6_000);
         let until = self.now + long;
         let is_up = self.all[p].life == Life::Up;
-        match self.rng.u64(..28) {
+        match self.rng.u64(..29) {
             0..3 => {
                 self.all[p].frozen_until = until;
                 self.at(long, Event::Wake { p });
@@ -73,7 +73,12 @@ impl World {
                 self.at(long, Event::Wake { p });
                 self.say(|_| format!("{} stands aside for {long}", p + 1));
             }
-            25.. if is_up => self.give_way(p),
+            25 if is_up => {
+                self.all[p].crowded_until = until;
+                self.at(long, Event::Wake { p });
+                self.say(|_| format!("{} waits for a place for {long}", p + 1));
+            }
+            26.. if is_up => self.give_way(p),
             _ => {}
         }
     }

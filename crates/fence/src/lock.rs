@@ -218,10 +218,6 @@ impl Lock for FenceLock {
         Ok(events.boxed())
     }
 
-    async fn ready(&self) {
-        self.inner.ready().await;
-    }
-
     fn reconnect(&self) -> Option<&'static str> {
         self.inner.reconnect()
     }

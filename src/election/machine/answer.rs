@@ -83,12 +83,6 @@ impl Machine {
         Ok(())
     }
 
-    /// The call under way has not been sent yet. If it is a read, it is not needed now: the watch has begun, or has shown the
-    /// lease. Returns whether it is withdrawn.
-    pub fn withdraws(&mut self) -> bool {
-        self.flight.take_if(|it| it.call.what == LeaseCall::Read).is_some()
-    }
-
     /// If the API server is slow, the next call of this sort waits longer: twice as long after each one without an answer, and
     /// twice as long as the last one that was carried out. A refusal is faster than a write.
     fn note_time_taken(

@@ -48,10 +48,14 @@ impl Machine {
         if version < self.newest {
             return;
         }
-        // A watch begins with the present lease, and shows all that comes after. A write that met another version has met this
-        // one, or an older one: then the next swap fails too.
-        if self.staleness == Staleness::Unsure || self.newest < version && self.staleness == Staleness::Stale
-        {
+        let settles = match self.staleness {
+            // A watch begins with the present lease, and shows all that comes after.
+            Staleness::Unsure => true,
+            // A write that met another version has met this one, or an older one: then the next swap fails too.
+            Staleness::Stale => self.newest < version,
+            Staleness::Fresh => false,
+        };
+        if settles {
             self.staleness = Staleness::Fresh;
         }
         self.looked = now;

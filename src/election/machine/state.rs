@@ -30,6 +30,8 @@ pub struct Busy {
     pub writes: bool,
     /// When the last write that ended without an answer can land no more (rule S4).
     pub settle_at: Moment,
+    /// Calls of other elections have all places, so this one can make no call yet.
+    pub is_crowded: bool,
 }
 
 /// What the gate has to be.

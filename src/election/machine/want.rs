@@ -49,9 +49,13 @@ impl Machine {
             return Next::Wait(self.wakes_at(now));
         }
         match self.wants(now) {
-            Want::Call(what, due) if self.paced(due) <= now => self.begin(what, wall, now),
-            Want::Call(_, due) => Next::Wait(self.paced(due).min(self.wakes_at(now))),
-            Want::Nothing => Next::Wait(self.wakes_at(now)),
+            Want::Call(what, due) if self.paced(due) <= now && !busy.is_crowded => {
+                self.begin(what, wall, now)
+            }
+            Want::Call(_, due) if now < self.paced(due) => {
+                Next::Wait(self.paced(due).min(self.wakes_at(now)))
+            }
+            Want::Call(..) | Want::Nothing => Next::Wait(self.wakes_at(now)),
             Want::Done(how) => {
                 // What could not be released is left alone from now on.
                 if self.term.is_some() {
@@ -60,6 +64,12 @@ impl Machine {
                 Next::Done(how)
             }
         }
+    }
+
+    /// Whether a call is due now. It needs a place before it is made: so its times count from when it is sent, and nothing is sent
+    /// that is not wanted any more.
+    pub fn is_due(&self, now: Moment) -> bool {
+        self.flight.is_none() && matches!(self.wants(now), Want::Call(_, due) if self.paced(due) <= now)
     }
 
     fn begin(&mut self, what: LeaseCall, wall: Timestamp, now: Moment) -> Next {

@@ -1,6 +1,9 @@
 //! The clients for lease calls, and how a fresh client replaces one that does not work (rule S9).
 
-use super::source::{Connected, Source};
+use super::{
+    places::{Places, Rooms},
+    source::{Connected, Source},
+};
 use crate::{
     api::{self, Authorized, RateLimitedLog},
     leadership::Moment,
@@ -16,18 +19,9 @@ use std::{
     thread,
     time::Duration,
 };
-use tokio::{
-    runtime::Handle,
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::Instant,
-};
+use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
 use tracing::Span;
 
-/// How many calls of one pool are under way at once. Each needs a connection. The others wait.
-const ROOM: usize = 32;
-/// How many of those are under way at once whose last call was not answered, apart from the others. So leases that hang delay
-/// no others, and an API server that answers none is not asked by all at once.
-const ASIDE: usize = 16;
 /// How long making a client may take. After this, another thread may try.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How many threads may make clients at once: one may hang, for example in a credential plugin, and cannot be stopped.
@@ -50,8 +44,7 @@ pub(in crate::lease) struct Clients {
     making: Arc<Semaphore>,
     /// Bounds the threads that make clients.
     threads: Arc<Semaphore>,
-    room: Arc<Semaphore>,
-    aside: Arc<Semaphore>,
+    rooms: Rooms,
     begun: Instant,
     failing: Mutex<RateLimitedLog>,
 }
@@ -80,17 +73,14 @@ pub(in crate::lease) enum Because {
 /// The calls of one lock.
 pub(in crate::lease) struct Caller {
     clients: Arc<Clients>,
+    places: Places,
     last: Mutex<Last>,
 }
 
-/// The last call of a lock.
+/// The last call of a lock: over which client it was sent, and when.
 struct Last {
-    /// Over which client it was sent, and when.
     generation: u64,
     sent: Instant,
-    is_silent: bool,
-    /// The place of the next call among those that are under way.
-    place: Option<OwnedSemaphorePermit>,
 }
 
 // === impl Clients ===
@@ -105,8 +95,7 @@ impl Clients {
             newest: Mutex::new(Made { connected, generation: 0, at: now, answered: now }),
             making: Arc::new(Semaphore::new(1)),
             threads: Arc::new(Semaphore::new(THREADS)),
-            room: Arc::new(Semaphore::new(ROOM)),
-            aside: Arc::new(Semaphore::new(ASIDE)),
+            rooms: Rooms::new(),
             begun: now,
             failing: Mutex::new(RateLimitedLog::new("cannot make a fresh client for lease calls")),
         }))
@@ -119,8 +108,8 @@ impl Clients {
     }
 
     pub(in crate::lease) fn caller(self: &Arc<Self>) -> Caller {
-        let last = Last { generation: 0, sent: Instant::now(), is_silent: false, place: None };
-        Caller { clients: self.clone(), last: Mutex::new(last) }
+        let last = Last { generation: 0, sent: Instant::now() };
+        Caller { clients: self.clone(), places: self.rooms.places(), last: Mutex::new(last) }
     }
 
     /// The newest client.
@@ -191,7 +180,9 @@ impl Clients {
                 {
                     let mut newest = self.newest();
                     let now = Instant::now();
-                    *newest = Made { connected, generation: generation + 1, at: now, answered: now };
+                    if newest.generation == generation {
+                        *newest = Made { connected, generation: generation + 1, at: now, answered: now };
+                    } // or else another thread was faster, and has read the sources later
                 }
                 // Not under the lock of the clients: a log that blocks must hold up no call.
                 self.failing().settle(self.now());
@@ -216,12 +207,8 @@ impl Clients {
 // === impl Caller ===
 
 impl Caller {
-    /// Waits for a place among the calls that are under way, for the next call. Cancel-safe.
-    pub(in crate::lease) async fn ready(&self) {
-        // A place that was not used is given back first, so that no two calls wait for each other.
-        self.last().place = None;
-        let place = self.place().await;
-        self.last().place = place;
+    pub(in crate::lease) fn places(&self) -> &Places {
+        &self.places
     }
 
     /// Makes one call and reads the whole answer: JSON, or the refusal.
@@ -231,18 +218,9 @@ impl Caller {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, ErrLock> {
-        let place = self.last().place.take();
-        let _place = match place {
-            Some(place) => Some(place),
-            // A layer of the lock has made this call by itself.
-            None => self.place().await,
-        };
         let outcome = api::call(&self.client(), method, path.to_owned(), body).await;
-        let generation = {
-            let mut last = self.last();
-            last.is_silent = false;
-            last.generation
-        };
+        self.places.answered();
+        let generation = self.last().generation;
         {
             let mut newest = self.clients.newest();
             if newest.generation == generation {
@@ -252,12 +230,7 @@ impl Caller {
         self.outcome(outcome)
     }
 
-    async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        let room = if self.last().is_silent { &self.clients.aside } else { &self.clients.room };
-        room.clone().acquire_owned().await.ok()
-    }
-
-    /// Opens a watch and returns its body. A watch has its own connection, so it does not wait for a place.
+    /// Opens a watch and returns its body.
     pub(in crate::lease) async fn watch(&self, path: &str) -> Result<Body, ErrLock> {
         self.outcome(api::open(&self.client(), Method::GET, path.to_owned(), None).await)
     }
@@ -286,10 +259,10 @@ impl Caller {
     /// affected. Returns what keeps it from that.
     pub(in crate::lease) fn reconnect(&self) -> Option<&'static str> {
         let (generation, sent) = {
-            let mut last = self.last();
-            last.is_silent = true;
+            let last = self.last();
             (last.generation, last.sent)
         };
+        self.places.unanswered();
         self.clients.renew(generation, Because::Silent(sent))
     }
 
@@ -321,6 +294,7 @@ mod tests {
     use super::*;
     use crate::{lease::news, testing::ApiServer};
     use kube_client::Client;
+    use std::sync::atomic::{AtomicU32, Ordering};
     use tokio::{
         runtime::Builder,
         time::{sleep, timeout},
@@ -343,5 +317,36 @@ mod tests {
         of_election.block_on(async { timeout(Duration::from_secs(10), is_made).await }).unwrap();
         drop(of_election);
         of_pool.block_on(caller.call(Method::GET, &news::collection("default"), None)).unwrap();
+    }
+
+    /// A credential plugin hangs for more than two seconds, another thread makes a client meanwhile, and then the first one ends.
+    #[test]
+    fn s9_client_that_was_made_late_replaces_no_newer_one() {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let (end, hung) = mpsc::channel::<()>();
+        let (hung, service, count) = (Mutex::new(hung), ApiServer::new().service(), AtomicU32::new(0));
+        let make = move || {
+            let number = count.fetch_add(1, Ordering::SeqCst);
+            if number == 1 {
+                let _ = hung.lock().unwrap().recv();
+            }
+            Ok(Client::new(service.clone(), format!("made-{number}")))
+        };
+        let clients = runtime.block_on(async { Clients::new(Source::Clients(Box::new(make))) }).unwrap();
+        let newest = || clients.client().client.default_namespace().to_owned();
+        let caller = clients.caller();
+        let is_made = async {
+            while newest() == "made-0" {
+                caller.reconnect();
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        runtime.block_on(async { timeout(Duration::from_secs(60), is_made).await }).unwrap();
+        assert_eq!(newest(), "made-2");
+        drop(end);
+        while clients.threads.available_permits() < THREADS {
+            thread::yield_now();
+        }
+        assert_eq!(newest(), "made-2");
     }
 }

@@ -2,6 +2,7 @@
 
 mod access;
 pub(super) mod clients;
+pub(super) mod places;
 mod shared_watch;
 mod source;
 pub(super) mod watches;
@@ -19,13 +20,14 @@ use tower::service_fn;
 ///
 /// The [guide](crate::guide::getting_started#many-elections) has an example.
 ///
-/// A failure of one election does not affect the others. If a call is not answered, its own election moves to a fresh
-/// client ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)). The other elections stay with
+/// If a call of one election is not answered, its own election moves to a fresh client
+/// ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)). The other elections stay with
 /// their client until one of their own calls is not answered; then they move to the same fresh client.
 ///
-/// At most 32 calls are under way at once, and 16 more of elections whose last call was not answered, each over a connection of its own. The others wait, and the time limit of a call
-/// begins when it is sent. So a thousand elections that begin together, or that find the API server again after a restart,
-/// need no thousand connections.
+/// At most 32 calls of elections are under way at once, each over a connection of its own. The others wait for a place before
+/// they are made, so their times count from when they are sent. Elections whose last call was not answered have 16 places of their
+/// own, and those that go on to hang have 16 others, so that they delay no others. So a thousand elections that begin together, or that find the API
+/// server again after a restart, need no thousand connections.
 ///
 /// A client has tasks in the runtime in which the pool was made. A watch has its task in the runtime of the election
 /// that began it. They end with the last lock that uses them, or with their runtime. After that a new watch begins,
@@ -142,7 +144,9 @@ impl LeasePool {
     #[must_use]
     pub fn lock(&self, lease: LeaseName) -> BoxLock {
         let member = self.watches.as_ref().map(SharedWatches::member);
-        BoxLock::new(KubeLock::new(lease, self.clients.caller(), member))
+        let lock = KubeLock::new(lease, self.clients.caller(), member);
+        let places = lock.places();
+        BoxLock::with_places(lock, places)
     }
 }
 

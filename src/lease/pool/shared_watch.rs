@@ -7,6 +7,7 @@ use crate::{
         error::{ErrLock, ErrLockKind},
         lock::LeaseEvent,
         news::{self, EventSlot},
+        record::LeaseRecord,
     },
 };
 use futures_util::{Stream, StreamExt, stream};
@@ -36,11 +37,18 @@ pub(super) struct SharedWatch {
 /// Passes news from the task to the followers.
 #[derive(Debug)]
 struct Subscribers {
-    slots: Mutex<HashMap<String, Vec<Arc<EventSlot>>>>,
-    /// Changes under the lock of the slots, so that no lock subscribes in between.
+    board: Mutex<Board>,
+    /// Changes under the lock of the board, so that no lock subscribes in between.
     phase: watch::Sender<Phase>,
     /// The newest version of any lease that the watch has shown.
     told: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Board {
+    slots: HashMap<String, Vec<Arc<EventSlot>>>,
+    /// The present leases of the namespace, with which a follower begins that joins late.
+    present: HashMap<String, LeaseRecord>,
 }
 
 #[derive(Clone, Debug)]
@@ -56,8 +64,6 @@ pub(super) struct Following {
     hub: Arc<SharedWatch>,
     name: String,
     slot: Arc<EventSlot>,
-    /// Whether the watch had begun before, so that its first events have already gone to others.
-    pub(super) late: bool,
 }
 
 /// Tells all followers that the watch is over, for any end of the task.
@@ -69,7 +75,7 @@ impl SharedWatch {
     /// Begins to watch the leases of `namespace`, in a task of the current runtime.
     pub(super) fn start(id: u64, caller: Caller, namespace: &str) -> Self {
         let (phase, _) = watch::channel(Phase::Connecting);
-        let board = Arc::new(Subscribers { slots: Mutex::default(), phase, told: AtomicU64::new(0) });
+        let board = Arc::new(Subscribers { board: Mutex::default(), phase, told: AtomicU64::new(0) });
         let ending = Ending(board.clone());
         let path = news::of_all(namespace);
         let task = AbortOnDropHandle::new(tokio::spawn(async move {
@@ -106,17 +112,15 @@ impl SharedWatch {
     /// Follows the lease `name` from now on.
     pub(super) fn follow(self: &Arc<Self>, name: &str) -> Following {
         let slot = Arc::new(EventSlot::default());
-        let mut slots = self.board.slots();
-        let late = match &*self.board.phase.borrow() {
-            Phase::Connecting => false,
-            Phase::Standing => true,
-            Phase::Over(error) => {
-                slot.end(error.clone());
-                false
-            }
-        };
-        slots.entry(name.to_owned()).or_default().push(slot.clone());
-        Following { hub: self.clone(), name: name.to_owned(), slot, late }
+        let mut board = self.board.lock();
+        if let Some(present) = board.present.get(name) {
+            slot.put(LeaseEvent::Seen(present.clone()));
+        }
+        if let Phase::Over(error) = &*self.board.phase.borrow() {
+            slot.end(error.clone());
+        }
+        board.slots.entry(name.to_owned()).or_default().push(slot.clone());
+        Following { hub: self.clone(), name: name.to_owned(), slot }
     }
 }
 
@@ -127,7 +131,7 @@ impl Subscribers {
         let asked = timeout(PATIENCE, caller.watch(path)).await;
         let mut lines = api::lines(asked.map_err(|_| ErrLock::timeout(PATIENCE))??);
         {
-            let _slots = self.slots();
+            let _board = self.lock();
             self.phase.send_replace(Phase::Standing);
         }
         while let Some(line) = lines.next().await {
@@ -138,14 +142,17 @@ impl Subscribers {
 
     fn tell(&self, line: &[u8]) -> Result<(), ErrLock> {
         let Some(news) = news::read(line)? else { return Ok(()) };
-        if let Some(slots) = self.slots().get(&news.name) {
-            for slot in slots {
-                match &news.event {
-                    Ok(event) => slot.put(event.clone()),
-                    // If the object is not a lease, only its own followers get the error.
-                    Err(error) => slot.end(Some(error.clone())),
-                }
+        let mut board = self.lock();
+        for slot in board.slots.get(&news.name).into_iter().flatten() {
+            match &news.event {
+                Ok(event) => slot.put(event.clone()),
+                // If the object is not a lease, only its own followers get the error.
+                Err(error) => slot.end(Some(error.clone())),
             }
+        }
+        match news.event {
+            Ok(LeaseEvent::Seen(record)) => drop(board.present.insert(news.name, record)),
+            Ok(LeaseEvent::Deleted(_)) | Err(_) => drop(board.present.remove(&news.name)),
         }
         self.told.fetch_max(news.version.unwrap_or(0), Ordering::AcqRel);
         Ok(())
@@ -153,7 +160,7 @@ impl Subscribers {
 
     /// Only the first call counts.
     fn end(&self, error: Option<&ErrLock>) {
-        let slots = self.slots();
+        let board = self.lock();
         let first = self.phase.send_if_modified(|phase| {
             let first = !matches!(phase, Phase::Over(_));
             if first {
@@ -162,12 +169,12 @@ impl Subscribers {
             first
         });
         if first {
-            slots.values().flatten().for_each(|slot| slot.end(error.cloned()));
+            board.slots.values().flatten().for_each(|slot| slot.end(error.cloned()));
         }
     }
 
-    fn slots(&self) -> MutexGuard<'_, HashMap<String, Vec<Arc<EventSlot>>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -183,11 +190,6 @@ impl Following {
     /// The id of the watch.
     pub(super) fn watch(&self) -> u64 {
         self.hub.id
-    }
-
-    /// Whether the watch has shown any lease.
-    pub(super) fn has_told(&self) -> bool {
-        self.hub.has_told(1)
     }
 
     /// Waits until the watch has begun. Cancel-safe.
@@ -224,7 +226,7 @@ impl Following {
 
 impl Drop for Following {
     fn drop(&mut self) {
-        let mut slots = self.hub.board.slots();
+        let slots = &mut self.hub.board.lock().slots;
         if let Some(of_lease) = slots.get_mut(&self.name) {
             of_lease.retain(|slot| !Arc::ptr_eq(slot, &self.slot));
             if of_lease.is_empty() {
@@ -249,9 +251,9 @@ mod tests {
         let (a, b, other) = (hub.follow("x"), hub.follow("x"), hub.follow("y"));
         a.stands().await.unwrap();
         drop(a);
-        assert_eq!(hub.board.slots().get("x").map(Vec::len), Some(1));
+        assert_eq!(hub.board.lock().slots.get("x").map(Vec::len), Some(1));
         drop((b, other));
-        assert!(hub.board.slots().is_empty());
+        assert!(hub.board.lock().slots.is_empty());
     }
 
     /// The runtime that began the watch may end before other runtimes of the process.

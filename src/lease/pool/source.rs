@@ -35,11 +35,12 @@ impl Source {
         attempt: usize,
         runtime: &Handle,
     ) -> Result<Connected, Error> {
+        let read = Instant::now();
         let load = match self {
             Self::Config(load) => load,
             Self::Clients(make) => {
                 let client = make().map_err(without_secrets)?.into();
-                return Ok(Connected { client, config: None, read: Instant::now() });
+                return Ok(Connected { client, config: None, read });
             }
         };
         let known =
@@ -53,7 +54,7 @@ impl Source {
             // Each call has its own time limit, and a watch is often idle.
             config.read_timeout = None;
             let credentials = Credentials::take_from(&mut config, runtime.clone())?;
-            (config, credentials, Instant::now())
+            (config, credentials, read)
         };
         let at = if attempt == 0 { config.clone() } else { at_one_address(config.clone(), attempt) };
         let client = ClientBuilder::try_from(at).map_err(without_secrets)?.build();

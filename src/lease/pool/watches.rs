@@ -159,7 +159,9 @@ impl Member {
         let following = hub.follow(lease.name());
         match following.stands().await {
             Ok(()) => self.watches.stands(namespace),
-            Err(error) if error.kind() == ErrLockKind::Forbidden && self.watches.refused(namespace, &error) => {
+            Err(error)
+                if error.kind() == ErrLockKind::Forbidden && self.watches.refused(namespace, &error) =>
+            {
                 return Ok(None);
             }
             Err(error) => return Err(error),
@@ -171,11 +173,6 @@ impl Member {
 // === impl Joined ===
 
 impl Joined {
-    /// Whether the first events of the watch have already gone to others.
-    pub(in crate::lease) fn is_late(&self) -> bool {
-        self.following.late && self.following.has_told()
-    }
-
     pub(in crate::lease) fn events(self) -> impl Stream<Item = Result<LeaseEvent, ErrLock>> + Send {
         let follows = self.follows;
         follows.store(self.following.watch(), Ordering::Release);

@@ -12,6 +12,7 @@ use http::{
 use http_body_util::{BodyExt, Empty};
 use hyper::server::conn::http1;
 use hyper_util::{client::legacy, rt::TokioExecutor, rt::TokioIo};
+use kube_client::client::Body;
 use kube_leader_gate::{
     Candidate,
     health::Health,
@@ -158,6 +159,20 @@ async fn replica_whose_own_requests_are_all_unauthorized_is_unhealthy() {
     assert!(a.candidate().can_write(), "the lease calls have other credentials");
     drop(refused);
     write(&client).await.unwrap();
+    assert_eq!(probe(a.candidate()).await, healthy());
+}
+
+/// A program behind the proxy of the API server wants a password of its own. A restart would bring none.
+#[tokio::test(start_paused = true)]
+async fn answer_401_of_another_program_is_healthy() {
+    let server = ApiServer::new();
+    let (a, client) = leading(&server, "a").await;
+    let _refused = server.inject(Fault::status(401).path(|it| it.contains("/proxy/")));
+    for _ in 0..3 {
+        let request = Request::get("/api/v1/namespaces/default/services/prometheus:9090/proxy/api/v1/query");
+        client.send(request.body(Body::empty()).unwrap()).await.unwrap();
+        pass(Duration::from_secs(15)).await;
+    }
     assert_eq!(probe(a.candidate()).await, healthy());
 }
 

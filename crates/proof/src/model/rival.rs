@@ -193,7 +193,7 @@ impl Rival {
         let last = self.unanswered.max(earlier).max(if self.writing { now } else { ALWAYS });
         let settle_at =
             if last == ALWAYS { ALWAYS } else { last.saturating_add(self.timing.safety_margin()) };
-        Busy { works: false, writes: self.writing, settle_at }
+        Busy { works: false, writes: self.writing, settle_at, is_crowded: false }
     }
 
     // --- what happens ---

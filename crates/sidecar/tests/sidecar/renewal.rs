@@ -6,8 +6,13 @@ use crate::{
     upstream::{LEASE, Upstream},
     wait::until_some,
 };
+use kube_leader_gate::testing::Fault;
 use serde_json::{Value, json};
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 use tempfile::TempDir;
 
 fn version(upstream: &Upstream) -> Value {
@@ -90,4 +95,21 @@ async fn s9_hung_plugin_runs_once_and_delays_nobody() {
     assert_eq!(runs(&folder), before, "no other run while one hangs");
     assert_eq!(sidecar.leader().await["can_write"], true);
     fs::remove_file(folder.path().join("hangs")).unwrap();
+}
+
+/// A program behind the proxy of the API server wants a password. The sidecar's own credentials are good.
+#[tokio::test]
+async fn backend_that_answers_401_does_not_run_the_plugin() {
+    let (upstream, folder) = (Upstream::start().await, TempDir::new().unwrap());
+    upstream.accept("Bearer own");
+    let sidecar =
+        Sidecar::start_with(plugin(folder.path(), &upstream, "2999-01-01T00:00:00Z"), "a", &[]).await;
+    sidecar.leads().await;
+    let _wants = upstream.server.inject(Fault::status(401).path(|it| it.contains("/proxy/")));
+    // Credentials that are refused are read anew once in five seconds.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(6) {
+        assert_eq!(get(sidecar.addr, "/api/v1/namespaces/default/services/a/proxy/x").await.code, 401);
+        assert_eq!(runs(&folder), 1);
+    }
 }

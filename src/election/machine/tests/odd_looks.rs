@@ -285,17 +285,17 @@ fn first_event_of_a_watch_settles_the_doubt() {
     assert_eq!(stage.calls, []);
 }
 
-/// A read that waits for its place is not needed after news of the watch. A write is.
+/// A call that waits for its place is not made yet, so a term counts from when its renewal is sent.
 #[test]
-fn only_a_read_is_withdrawn() {
-    let mut stage = Stage::new();
-    assert_eq!(stage.call().what, Read);
-    assert!(stage.machine.withdraws());
-    assert_eq!(stage.call().what, Read, "it is made anew, if it is still needed");
+fn s1_call_that_waits_for_its_place_counts_from_its_sending() {
     let mut stage = Stage::leading();
-    stage.now = stage.now.saturating_add(Duration::from_secs(2));
-    assert_eq!(stage.call().what, Renew);
-    assert!(!stage.machine.withdraws());
+    stage.busy.is_crowded = true;
+    stage.pass(seconds(5));
+    assert!(stage.calls.is_empty() && stage.machine.is_due(stage.now));
+    stage.busy.is_crowded = false;
+    stage.pass(1);
+    assert_eq!(stage.calls, [Renew]);
+    assert_eq!(stage.deadline().saturating_since(stage.now), Duration::from_millis(9_999));
 }
 
 /// A candidate that polls has seen a released lease. Then, between two polls: another one takes it, and is cut off; a person

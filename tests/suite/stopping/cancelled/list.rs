@@ -40,7 +40,6 @@ const TESTS: &[(&str, &[&str])] = &[
     ("leadership/reader.rs elected", &["elected_of_a_leadership_dropped_at_each_poll_misses_no_term"]),
     ("lease/lock.rs create", &["create_of_a_lock_dropped_at_each_poll_can_be_repeated"]),
     ("lease/lock.rs get", &["get_of_a_lock_dropped_at_each_poll_can_be_repeated"]),
-    ("lease/lock.rs ready", &["ready_of_a_lock_dropped_at_each_poll_can_be_repeated"]),
     (
         "lease/lock.rs update",
         &[

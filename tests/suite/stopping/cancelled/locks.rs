@@ -130,31 +130,6 @@ fn update_of_a_lock_dropped_at_each_poll_can_be_repeated() {
     assert!(worlds >= 4, "{worlds}");
 }
 
-/// As many calls are under way as may be, and the next one waits for its place.
-#[test]
-fn ready_of_a_lock_dropped_at_each_poll_can_be_repeated() {
-    let worlds = dropped_at_each_poll(async |cut| {
-        let server = ApiServer::new();
-        free(&server);
-        let hang = server.inject(Fault::hang_before());
-        let service = server.service();
-        let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).expect("a pool");
-        let locks = [(); 32].map(|()| pool.lock(name()));
-        let calls = locks.map(|lock| tokio::spawn(async move { lock.get().await.map(drop) }));
-        until(SOON, "they hang", || hang.hits() == 32).await;
-        tokio::spawn(async move {
-            pass(Duration::from_millis(5)).await;
-            calls.iter().for_each(tokio::task::JoinHandle::abort);
-        });
-        let lock = pool.lock(name());
-        cut.off(lock.ready()).await;
-        within(SOON, "a place", lock.ready()).await;
-        drop(hang);
-        take(&lock).await;
-    });
-    assert!(worlds >= 1, "{worlds}");
-}
-
 /// The plugin runs anew, since its token has run out. A caller that gives up leaves no run behind, and the next one gets the
 /// result of the run that it has begun.
 #[test]
