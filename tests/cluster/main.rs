@@ -143,7 +143,7 @@ fn main() -> ExitCode {
             real_time rbac::forbidden_namespace_watch_leads_to_single_watches;
             real_time rbac::candidate_without_watch_permission_polls;
             real_time rbac::candidate_without_create_needs_an_existing_lease;
-            real_time rbac::candidate_without_get_never_leads;
+            real_time rbac::candidate_without_get_creates_no_lease;
             real_time rbac::candidate_without_update_leads_one_short_term;
             real_time retries::refused_eviction_is_sent_once;
             real_time rbac::replica_without_role_is_unready_until_granted;

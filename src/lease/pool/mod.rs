@@ -109,9 +109,9 @@ impl LeasePool {
     /// watch, and each watch its own connection.
     ///
     /// This needs the permission to `watch` *all* leases of the namespace; a Role that lists `resourceNames` does not
-    /// give it. If the API server refuses the shared watch for half a minute, each lock watches its own lease, and the pool tries
-    /// again after ten minutes. The watch receives all leases of the namespace, so use a separate namespace. In
-    /// `kube-node-lease`, for example, there is one lease for each node, renewed every ten seconds.
+    /// give it. If the API server refuses the shared watch for ten seconds, each lock watches its own lease, and the pool tries
+    /// again after ten minutes. The watch receives all leases of the namespace, and the pool keeps them, so use a separate
+    /// namespace. In `kube-node-lease`, for example, there is one lease for each node, renewed every ten seconds.
     #[must_use]
     pub fn share_watches(self) -> Self {
         let watches = SharedWatches::new(self.clients.clone());

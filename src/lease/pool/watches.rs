@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 /// A refusal is believed when it has lasted for this long: an API server that has just started knows no Role yet, and would be
 /// asked for a thousand single watches in that moment.
-const BELIEVED_AFTER: Duration = Duration::from_secs(30);
+const BELIEVED_AFTER: Duration = Duration::from_secs(10);
 /// Until then, all locks together ask again this often.
 const ASKED_AGAIN: Duration = Duration::from_secs(1);
 /// Then the pool does not ask for this namespace's watch for this long. Each lock watches its own lease meanwhile.
