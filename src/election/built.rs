@@ -93,9 +93,10 @@ impl Election {
     /// a stop, and a 504 may have been carried out. With [`Config::default_retry`] set to false, it sends reads once
     /// too.
     ///
-    /// A plain read whose answer has not begun after 90 s is given up, since kube's connector does not notice a connection that is
-    /// dead. What has no such limit can wait on a dead connection for a quarter of an hour or for ever: the rest of an answer, a
-    /// log, a proxied request, and a write while its term lasts. A watcher of kube-runtime has a limit of its own.
+    /// kube's connector does not notice a connection that is dead, so a plain read whose answer has not begun after 90 s is given
+    /// up. These have no such limit: a watch by `Api::watch`, the rest of an answer, a log, a proxied request, and a write while
+    /// its term lasts. On a dead connection, each of them can wait for a quarter of an hour or for ever. A watcher of kube-runtime
+    /// gives up after about five minutes without an event.
     ///
     /// To add your own layers in between, or to let kube repeat writes too: `ClientBuilder::try_from((config,
     /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.

@@ -149,8 +149,8 @@ impl Candidate {
     /// # async fn store(_: String) -> Result<(), kube_client::Error> { Ok(()) }
     /// ```
     ///
-    /// While the process stops, what is under guard goes on, but a gated client refuses each further write. So in the
-    /// example, an address may be reserved, and the write that stores it refused. Let the next leader find it again: ask the
+    /// Once the gate has closed at a stop, what is under guard goes on until the drain timeout, but a gated client refuses each
+    /// further write. So in the example, an address may be reserved, and the write that stores it refused. Let the next leader find it again: ask the
     /// cloud for what is there before you reserve more, or derive its name from the object. To put the whole reconciliation
     /// under guard does not change that.
     ///

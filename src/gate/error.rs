@@ -55,10 +55,11 @@ pub struct ErrLeadershipLost {
 
 impl ErrNotLeader {
     /// Finds this error in `error` or in its sources, 64 at most. It also looks into three wrappers that a walk of
-    /// [`source`](Error::source) skips: an [`io::Error`](std::io::Error), a [`Box`] and an [`Arc`]. An error that shows
-    /// another one as itself, as with `#[error(transparent)]` of thiserror, has the sources of that one, without it. So
-    /// it hides an `ErrNotLeader` that [`admit`](crate::Leadership::admit) or the gate itself returns. It hides none that
-    /// comes in a `kube::Error` or in an [`ErrGuarded`](super::ErrGuarded).
+    /// [`source`](Error::source) skips: an [`io::Error`](std::io::Error), a [`Box`] and an [`Arc`].
+    ///
+    /// An error that is `#[error(transparent)]` around another one (thiserror) has the sources of that one, without it. If it is
+    /// transparent around an `ErrNotLeader` itself, as [`admit`](crate::Leadership::admit) returns it, `find` cannot see that. If
+    /// it is transparent around a `kube::Error` or an [`ErrGuarded`](super::ErrGuarded), `find` sees it.
     ///
     /// ```
     /// use kube_leader_gate::ErrNotLeader;

@@ -54,14 +54,14 @@ struct Made {
     connected: Connected,
     generation: u64,
     at: Instant,
-    /// When a call over this client was answered last.
-    answered: Instant,
+    /// When a call over this client has ended last, other than by its time limit.
+    ended: Instant,
 }
 
 /// Why a fresh client is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lease) enum Because {
-    /// A call that was sent then was not answered. Fresh connections will do, and only if no other call was answered since:
+    /// A call that was sent then was not answered. Fresh connections will do, and only if no other call has ended since:
     /// otherwise the client works, and the connection of that call has ended with it.
     Silent(Instant),
     /// There is no way to this address. Perhaps the API server has another one.
@@ -92,7 +92,7 @@ impl Clients {
         Ok(Arc::new(Self {
             source,
             runtime,
-            newest: Mutex::new(Made { connected, generation: 0, at: now, answered: now }),
+            newest: Mutex::new(Made { connected, generation: 0, at: now, ended: now }),
             making: Arc::new(Semaphore::new(1)),
             threads: Arc::new(Semaphore::new(THREADS)),
             rooms: Rooms::new(),
@@ -141,9 +141,9 @@ impl Clients {
     /// Has a fresh client made in place of the one of this generation, if that is the newest. Returns what keeps it from that.
     fn renew(self: &Arc<Self>, instead_of: u64, because: Because) -> Option<&'static str> {
         let Ok(one) = self.making.clone().try_acquire_owned() else { return None };
-        let Made { connected, generation, at, answered } = self.newest().clone();
+        let Made { connected, generation, at, ended } = self.newest().clone();
         let is_needless = match because {
-            Because::Silent(sent) => sent < answered,
+            Because::Silent(sent) => sent < ended,
             Because::Unreachable => at.elapsed() < UNREACHABLE,
             Because::Refused => connected.read.elapsed() < REFUSED,
         };
@@ -181,7 +181,7 @@ impl Clients {
                     let mut newest = self.newest();
                     let now = Instant::now();
                     if newest.generation == generation {
-                        *newest = Made { connected, generation: generation + 1, at: now, answered: now };
+                        *newest = Made { connected, generation: generation + 1, at: now, ended: now };
                     } // or else another thread was faster, and has read the sources later
                 }
                 // Not under the lock of the clients: a log that blocks must hold up no call.
@@ -218,25 +218,27 @@ impl Caller {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, ErrLock> {
-        let outcome = api::call(&self.client(), method, path.to_owned(), body).await;
+        let (client, generation) = self.client();
+        *self.last() = Last { generation, sent: Instant::now() };
+        let outcome = api::call(&client, method, path.to_owned(), body).await;
         self.places.answered();
-        let generation = self.last().generation;
         {
             let mut newest = self.clients.newest();
             if newest.generation == generation {
-                newest.answered = Instant::now();
+                newest.ended = Instant::now();
             }
         }
-        self.outcome(outcome)
+        self.outcome(outcome, generation)
     }
 
     /// Opens a watch and returns its body.
     pub(in crate::lease) async fn watch(&self, path: &str) -> Result<Body, ErrLock> {
-        self.outcome(api::open(&self.client(), Method::GET, path.to_owned(), None).await)
+        let (client, generation) = self.client();
+        self.outcome(api::open(&client, Method::GET, path.to_owned(), None).await, generation)
     }
 
     /// Has a fresh client made if this one would fail each later call too.
-    fn outcome<T>(&self, outcome: Result<T, ErrLock>) -> Result<T, ErrLock> {
+    fn outcome<T>(&self, outcome: Result<T, ErrLock>, generation: u64) -> Result<T, ErrLock> {
         let because = match &outcome {
             Ok(_) => None,
             Err(error) if error.client_is_dead() => Some(Because::Silent(Instant::now())),
@@ -249,7 +251,6 @@ impl Caller {
             },
         };
         if let Some(because) = because {
-            let generation = self.last().generation;
             self.clients.renew(generation, because);
         }
         outcome
@@ -266,16 +267,14 @@ impl Caller {
         self.clients.renew(generation, Because::Silent(sent))
     }
 
-    /// The client for the next call.
-    fn client(&self) -> Authorized {
+    /// The newest client, and its generation.
+    fn client(&self) -> (Authorized, u64) {
         let Made { connected, generation, .. } = self.clients.newest().clone();
         let soon = Timestamp::now().saturating_add(EXPIRES).unwrap_or(Timestamp::MAX);
         if connected.client.client.valid_until().is_some_and(|until| until < soon) {
             self.clients.renew(generation, Because::Refused);
         }
-        let mut last = self.last();
-        (last.generation, last.sent) = (generation, Instant::now());
-        connected.client
+        (connected.client, generation)
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {

@@ -24,10 +24,10 @@ use tower::service_fn;
 /// ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)). The other elections stay with
 /// their client until one of their own calls is not answered; then they move to the same fresh client.
 ///
-/// At most 32 calls of elections are under way at once, each over a connection of its own. The others wait for a place before
-/// they are made, so their times count from when they are sent. Elections whose last call was not answered have 16 places of their
-/// own, and those that go on to hang have 16 others, so that they delay no others. So a thousand elections that begin together, or that find the API
-/// server again after a restart, need no thousand connections.
+/// A pool has 32 places for calls, each over a connection of its own. If the last call of a lease was not answered, the next one
+/// takes one of 16 other places, and if that one is not answered either, one of 16 further places. So at most 64 calls are under
+/// way, and leases that hang delay only each other. A call that waits for its place is not made yet. So a thousand elections that
+/// begin together, or that find the API server again after a restart, need no thousand connections.
 ///
 /// A client has tasks in the runtime in which the pool was made. A watch has its task in the runtime of the election
 /// that began it. They end with the last lock that uses them, or with their runtime. After that a new watch begins,
@@ -109,8 +109,9 @@ impl LeasePool {
     /// watch, and each watch its own connection.
     ///
     /// This needs the permission to `watch` *all* leases of the namespace; a Role that lists `resourceNames` does not
-    /// give it. If the API server refuses the shared watch for ten seconds, each lock watches its own lease, and the pool tries
-    /// again after ten minutes. The watch receives all leases of the namespace, and the pool keeps them, so use a separate
+    /// give it. If the API server refuses the shared watch for ten seconds, each lock watches its own lease over a connection
+    /// of its own, and the pool tries again after ten minutes. A refusal just after a restart of the API server is normal: it
+    /// knows no Role yet. The watch receives all leases of the namespace, and the pool keeps them, so use a separate
     /// namespace. In `kube-node-lease`, for example, there is one lease for each node, renewed every ten seconds.
     #[must_use]
     pub fn share_watches(self) -> Self {

@@ -119,7 +119,8 @@ impl SharedWatches {
         is_believed
     }
 
-    fn stands(&self, namespace: &str) {
+    /// The watch stands, or has failed in another way.
+    fn does_not_refuse(&self, namespace: &str) {
         if let Some(present) = self.namespaces().get_mut(namespace) {
             present.refusal = None;
         }
@@ -158,13 +159,13 @@ impl Member {
         }
         let following = hub.follow(lease.name());
         match following.stands().await {
-            Ok(()) => self.watches.stands(namespace),
-            Err(error)
-                if error.kind() == ErrLockKind::Forbidden && self.watches.refused(namespace, &error) =>
-            {
-                return Ok(None);
+            Err(error) if error.kind() == ErrLockKind::Forbidden => {
+                return if self.watches.refused(namespace, &error) { Ok(None) } else { Err(error) };
             }
-            Err(error) => return Err(error),
+            other => {
+                self.watches.does_not_refuse(namespace);
+                other?;
+            }
         }
         Ok(Some(Joined { following, follows: self.follows.clone() }))
     }
@@ -193,6 +194,9 @@ mod tests {
         let clients = Clients::of_test(&Client::new(server.service(), "default"));
         let watches = SharedWatches::new(clients);
         let refused = || watches.refused("default", &ErrLock::new(ErrLockKind::Forbidden, "no"));
+        assert!(!refused());
+        advance(BELIEVED_AFTER).await;
+        watches.does_not_refuse("default"); // the API server is away
         assert!(!refused());
         advance(BELIEVED_AFTER.saturating_sub(Duration::from_nanos(1))).await;
         assert!(!refused());

@@ -188,7 +188,7 @@ fn page_of_metrics_shows_the_recorder_of_mixed() {
         let (statement, _) = builder.split_once(';').expect("an end");
         assert!(statement.contains(".metrics()"), "{name}: the builder turns the metrics on");
     }
-    let check = "curl POD:8080/metrics | grep leader_election_master_status";
+    let check = "curl POD:8080/metrics | grep '^leader_election_master_status'";
     for step in ["`Election::builder(..).metrics()`", check] {
         assert!(page.contains(step), "docs/METRICS.md has no step {step}");
     }
