@@ -5,7 +5,8 @@ use crate::support::{
     pass, spec, until, within, write,
 };
 use futures_util::{FutureExt, StreamExt};
-use kube_client::Client;
+use http::{Request, Response};
+use kube_client::{Client, client::Body};
 use kube_leader_gate::{
     LeaseTiming,
     election::LeaseEnd,
@@ -14,13 +15,16 @@ use kube_leader_gate::{
 };
 use serde_json::json;
 use std::{
+    convert::Infallible,
+    future::pending,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering},
     },
     time::{Duration, Instant},
 };
-use tokio::time::sleep_until;
+use tokio::time::{sleep_until, timeout};
+use tower::service_fn;
 
 fn held_by(server: &ApiServer, holder: &str, seconds: u64) {
     let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": seconds });
@@ -265,4 +269,27 @@ async fn s9_slow_connect_still_gives_fresh_connection() {
     let a = election.start();
     within(Duration::from_secs(60), "it leads over the fresh client", a.candidate().elected()).await;
     assert_eq!(twice.load(Ordering::SeqCst), 0);
+}
+
+/// On a dead connection a read would wait for ever. What may take long by its nature is not given up.
+#[tokio::test(start_paused = true)]
+async fn only_a_plain_read_without_an_answer_is_given_up() {
+    let server = ApiServer::new();
+    let a = candidate(&server, "a");
+    let mute = service_fn(|_: Request<Body>| pending::<Result<Response<Body>, Infallible>>());
+    let client = a.wrap(Client::new(mute, "default"));
+    let running = a.start();
+    within(FIRST, "the candidate leads", running.candidate().elected()).await;
+    for (method, path, is_given_up) in [
+        ("GET", "/api/v1/pods", true),
+        ("GET", "/api/v1/namespaces/default/pods/a", true),
+        ("GET", "/api/v1/pods?watch=true", false),
+        ("GET", "/api/v1/namespaces/default/pods/a/log?follow=true", false),
+        ("GET", "/api/v1/namespaces/default/services/a/proxy/x", false),
+        ("POST", "/api/v1/namespaces/default/pods", false),
+    ] {
+        let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+        let ended = timeout(Duration::from_secs(600), client.send(request)).await.is_ok();
+        assert_eq!(ended, is_given_up, "{method} {path}");
+    }
 }
