@@ -5,7 +5,8 @@
 //! elector that people have led to take the lease; two live processes with one identity. Reads that lag and edits are kept
 //! 8 s apart: a state that is not the newest has to mean one thing at a time.
 //!
-//! `election-sim [SEEDS] [FIRST]` plays so many histories. With one seed it prints the history if the judge finds something.
+//! `election-sim [SEEDS] [FIRST] [MOST]` plays so many histories, and ends once the judge has found something in MOST of them.
+//! With one seed it prints the history if the judge finds something.
 //!
 //! - `candidate`: a process with its clock, and the shipped machine or `other`, an elector like client-go's.
 //! - `server`: the lease, its past, and what the judge knows of each state.
@@ -30,7 +31,8 @@ use world::{Outcome, World};
 fn main() -> ExitCode {
     let mut numbers = env::args().skip(1).map(|it| it.parse::<u64>().expect("a number"));
     let (seeds, first) = (numbers.next().unwrap_or(2_000), numbers.next().unwrap_or(1));
-    let (mut terms, mut rollouts, mut most, mut bad) = (0, 0, 0, 0_u32);
+    let most_bad = numbers.next().unwrap_or(u64::MAX);
+    let (mut terms, mut rollouts, mut most, mut bad) = (0, 0, 0, 0);
     for seed in first..first + seeds {
         match play(seed) {
             Ok(outcome) => {
@@ -45,6 +47,9 @@ fn main() -> ExitCode {
                 }
                 if seeds == 1 {
                     println!("{}", told(seed, 150).join("\n"));
+                }
+                if bad == most_bad {
+                    break;
                 }
             }
         }

@@ -1,0 +1,179 @@
+//! Plays a change: runs the tests that reach it, tool by tool.
+//!
+//! All such tests run, but for two tools. `suite` runs its tests from the shortest to the longest, and ends once tests of three
+//! files have found the change: so a test that stands alone in the table is the only one. `sim` runs only if nothing else
+//! has found the change.
+
+use crate::{
+    base::{self, HISTORIES, TOOLS, Test},
+    changes::Change,
+    programs::{self, Built},
+    setting,
+    table::{self, Row},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, OpenOptions},
+    io::Write,
+    path::Path,
+    process::ExitCode,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+/// So many files of tests in `suite` are enough.
+const ENOUGH: usize = 3;
+
+pub fn all(names: &[&str]) -> ExitCode {
+    let jobs = setting("JOBS", 2);
+    let built = programs::all();
+    let tests = base::tests(&built, jobs);
+    let file = Path::new("target/measure").join(format!("played-{}.tsv", built.tree.fingerprint));
+    let played: BTreeSet<_> = if file.exists() {
+        table::read(&file).into_iter().map(|it| it.name).collect()
+    } else {
+        BTreeSet::new()
+    };
+    let chosen = |it: &Change| names.is_empty() || names.iter().any(|name| it.name.contains(name));
+    let numbered = built.tree.changes.iter().enumerate();
+    let open: Vec<_> = numbered.filter(|it| chosen(it.1) && !played.contains(&it.1.name)).collect();
+    eprintln!(
+        "{} changes are played by {} tests, {} were played before",
+        open.len(),
+        tests.len(),
+        played.len()
+    );
+    let rows = Mutex::new(OpenOptions::new().create(true).append(true).open(&file).expect("a file"));
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                while let Some((number, change)) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let began = Instant::now();
+                    let row = Played { built: &built, tests: &tests, number: *number, change }.row();
+                    eprintln!("{:6.1} s {} {}", began.elapsed().as_secs_f64(), row.summary(), row.name);
+                    writeln!(rows.lock().expect("a file"), "{}", row.line()).expect("a file");
+                }
+            });
+        }
+    });
+    let rows: BTreeMap<_, _> = table::read(&file).into_iter().map(|it| (it.name.clone(), it)).collect();
+    let in_order: Vec<_> = built.tree.changes.iter().filter_map(|it| rows.get(&it.name)).collect();
+    let lines: Vec<_> = in_order.iter().map(|it| it.line()).collect();
+    fs::write("target/measure/table.tsv", format!("{}\n{}\n", table::head(), lines.join("\n")))
+        .expect("a file");
+    let must = |it: &&Change| chosen(it) && !it.name.starts_with("src") && it.may_be_missed.is_none();
+    let missed: Vec<_> =
+        built.tree.changes.iter().filter(must).filter(|it| !rows[&it.name].is_found()).collect();
+    missed.iter().for_each(|it| println!("nothing finds {}", it.name));
+    println!(
+        "{} changes, {} not found: target/measure/table.tsv",
+        rows.len(),
+        rows.values().filter(|it| !it.is_found()).count()
+    );
+    if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+struct Played<'a> {
+    built: &'a Built,
+    tests: &'a [Test],
+    number: usize,
+    change: &'a Change,
+}
+
+impl Played<'_> {
+    fn row(&self) -> Row {
+        let mut row = Row { name: self.change.name.clone(), found: Vec::new() };
+        for (number, tool) in TOOLS.iter().enumerate() {
+            let tests: Vec<_> =
+                self.tests.iter().filter(|it| it.tool == number && self.is_reached(it)).collect();
+            let skipped = tests.is_empty() || *tool == "sim" && row.is_found();
+            row.found.push((!skipped).then(|| self.found_by(tool, &tests)));
+        }
+        row
+    }
+
+    fn is_reached(&self, test: &Test) -> bool {
+        match self.built.tree.sites.get(&self.number) {
+            Some(site) => test.reached.contains(site),
+            None => test.reached.contains(self.short_name()),
+        }
+    }
+
+    fn short_name(&self) -> &str {
+        self.change.name.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// The tests of one tool that find the change.
+    fn found_by(&self, tool: &str, tests: &[&Test]) -> Vec<String> {
+        if tool == "suite" {
+            return self.found_by_suite(tests);
+        }
+        let mut programs = BTreeMap::<&str, Vec<&Test>>::new();
+        for test in tests {
+            programs.entry(&test.program).or_default().push(test);
+        }
+        programs.values().flat_map(|tests| self.found_by_tests(tests)).collect()
+    }
+
+    fn found_by_suite(&self, tests: &[&Test]) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut rest = tests;
+        let file = |name: &String| name.rsplit_once("::").map_or(String::new(), |it| it.0.to_owned());
+        while !rest.is_empty() {
+            let mut seconds = 0.0;
+            let fits = |it: &&&Test| {
+                seconds += it.seconds;
+                seconds < 15.0
+            };
+            let count = rest.iter().take(60).take_while(fits).count().max(1);
+            let (batch, after) = rest.split_at(count);
+            found.extend(self.found_by_tests(batch));
+            rest = after;
+            if found.iter().map(file).collect::<BTreeSet<_>>().len() >= ENOUGH {
+                break;
+            }
+        }
+        // A test that waits for time may fail by chance beside others.
+        if found.len() <= 2 {
+            found.retain(|name| {
+                tests.iter().filter(|it| it.name == *name).all(|it| !self.found_by_tests(&[it]).is_empty())
+            });
+        }
+        found
+    }
+
+    /// Runs tests of one program together, and returns those that fail.
+    fn found_by_tests(&self, tests: &[&Test]) -> Vec<String> {
+        let program = &self.built.programs[&tests[0].program];
+        let number = (self.number + 1).to_string();
+        let change = if self.change.in_line { self.short_name() } else { &number };
+        let mut variables = vec![("LEADER_GATE_CHANGE", change), ("RUST_TEST_THREADS", "6")];
+        variables.extend([("PROOF_STATES", "20000"), ("SIM_SEEDS", "200"), ("SIM_SHRINK", "0")]);
+        let (longest, sum) =
+            tests.iter().fold((0.0_f64, 0.0), |it, test| (it.0.max(test.seconds), it.1 + test.seconds));
+        let seconds = 20.0 + 3.0 * longest + sum;
+        let names: Vec<_> = tests.iter().map(|it| it.name.as_str()).collect();
+        if names == [HISTORIES] {
+            let run = program.run(&["2000", "1", "1"], &variables, 240.0);
+            let why = run.text.lines().next().unwrap_or_default().replace('\t', " ");
+            return if run.ended.is_none() { Vec::new() } else { vec![why] };
+        }
+        // The harness of this program knows one filter.
+        let arguments: Vec<_> = match tests[0].program.as_str() {
+            "cluster" => vec!["conformance::in_process::"],
+            _ => [&["--exact"], &names[..]].concat(),
+        };
+        let run = program.run(&arguments, &variables, seconds);
+        let mut found: Vec<_> =
+            run.failed.iter().filter(|it| names.contains(&it.as_str())).cloned().collect();
+        if let Some(why) = run.ended {
+            let silent = names.iter().filter(|it| !run.passed.contains(**it) && !run.failed.contains(**it));
+            found.extend(silent.map(|it| format!("{it} ({why})")));
+        }
+        found
+    }
+}
