@@ -125,8 +125,8 @@ fn copy(from: &Path, changed: &BTreeMap<String, Switched>) -> String {
 
 /// cargo in the copy, with optimised code that still looks for overflows.
 pub fn cargo(arguments: &[&str]) -> Command {
-    let mut command = Command::new("nice");
-    command.args(["cargo", arguments[0]]).args(PACKAGES).args(&arguments[1..]);
+    let mut command = Command::new("cargo");
+    command.arg(arguments[0]).args(PACKAGES).args(&arguments[1..]);
     command.args(["--all-features", "--profile", "measure", "--message-format", "json"]);
     for setting in ["inherits=\"release\"", "opt-level=1", "debug-assertions=true", "overflow-checks=true"] {
         command.arg("--config").arg(format!("profile.measure.{setting}"));
