@@ -17,11 +17,10 @@ demo: ## Shows three replicas, of which one writes, through crashes and thefts; 
 	@echo "Building the demo: about 120 crates, a minute or two the first time. Then a show of twenty seconds."
 	@cargo run --package demo --profile demo
 
-cluster: ## Keeps a real kube-apiserver for trials until Ctrl-C; COORDINATED=1 adds the coordinator of elections
+cluster: ## Keeps a real kube-apiserver for trials until Ctrl-C
 	$(compiler)
 	@echo "First come a kube-apiserver and the program that starts it. To build them takes some minutes the first time."
-	@SERVER_ONLY=1 tests/apiserver/assets.sh cargo run --package test-support --features election \
-		--example cluster $(if $(COORDINATED),-- --coordinated)
+	@SERVER_ONLY=1 tests/apiserver/assets.sh cargo run --package test-support --features election --example cluster
 
 test: ## Runs the tests of all packages, with a real API server if Go is there
 	$(compiler)

@@ -59,9 +59,8 @@
 //!
 //! Packages of their own extend an election:
 //! [`kube-leader-gate-fence`](https://docs.rs/kube-leader-gate-fence), with which the API server itself refuses the
-//! writes of each replica that does not lead,
-//! [`kube-leader-gate-early-takeover`](https://docs.rs/kube-leader-gate-early-takeover), and
-//! [`kube-leader-gate-coordination`](https://docs.rs/kube-leader-gate-coordination) (experimental).
+//! writes of each replica that does not lead, and
+//! [`kube-leader-gate-early-takeover`](https://docs.rs/kube-leader-gate-early-takeover).
 //!
 //! # Features
 //!

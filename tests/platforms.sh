@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 targets=(x86_64-pc-windows-msvc aarch64-apple-darwin x86_64-unknown-freebsd)
-packages=(--package={kube-leader-gate{,-fence,-early-takeover,-coordination},fake-kube-apiserver})
+packages=(--package={kube-leader-gate{,-fence,-early-takeover},fake-kube-apiserver})
 features=--features=kube-leader-gate/metrics,kube-leader-gate/runtime,k8s-openapi/v1_35
 
 say() { echo "platforms.sh: $*" >&2; }

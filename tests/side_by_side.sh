@@ -17,7 +17,7 @@ out=${SIDE_BY_SIDE:-$PWD/target/side-by-side} # what a test of this script repla
 [[ ${CI:-} != true ]] || export CARGO_INCREMENTAL=0
 
 # The crate, what it publishes or tests with, its dashboards, and its proof. `make neighbours` tests what only uses the crate.
-packages=(--package kube-leader-gate --package kube-leader-gate-early-takeover --package kube-leader-gate-coordination --package kube-leader-gate-fence --package kube-leader-gate-sidecar --package fake-kube-apiserver --package test-support --package observability --package examples --package election-sim --package proof)
+packages=(--package kube-leader-gate --package kube-leader-gate-early-takeover --package kube-leader-gate-fence --package kube-leader-gate-sidecar --package fake-kube-apiserver --package test-support --package observability --package examples --package election-sim --package proof)
 
 # Real servers and real time: the others, which only compute, are nice to these.
 real_time=" cluster chaos attack sidecar "

@@ -270,8 +270,7 @@ impl ElectionBuilder {
         let profile =
             Arc::new(Profile { lease, identity, pod, timing: self.timing, liveness, hooks: self.hooks });
         let alive = Alive(profile.clone());
-        let context =
-            LockContext::new(Candidate::new(grantor.leadership(), profile.clone()), self.priority.clone());
+        let context = LockContext::new(Candidate::new(grantor.leadership(), profile.clone()));
         for wrap in self.lock_layers {
             lock = wrap(lock, &context).map_err(ErrBuild::Lock)?;
         }

@@ -1,6 +1,6 @@
 //! The seam for optional features: layers that wrap the lock of an election, as tower's layers wrap a service.
 
-use super::{candidate::Candidate, priority::Priority};
+use super::candidate::Candidate;
 use crate::{
     api::RateLimitedLog,
     leadership::Leadership,
@@ -11,7 +11,6 @@ use std::{
     fmt,
     sync::{Mutex, PoisonError},
 };
-use tokio::sync::watch;
 
 /// Wraps the lock of an election; see [`ElectionBuilder::layer_lock`](super::ElectionBuilder::layer_lock).
 ///
@@ -95,7 +94,6 @@ pub trait LockLayer: Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub struct LockContext {
     candidate: Candidate,
-    priority: Option<Priority>,
 }
 
 /// The trouble of a [`LockLayer`]. The log and [`Candidate::trouble`] show it. Dropping it ends the trouble.
@@ -104,8 +102,6 @@ pub struct Trouble {
     what: &'static str,
     rate_limited_log: Mutex<RateLimitedLog>,
     leadership: Leadership,
-    /// Whether [`Candidate::trouble`] shows it.
-    is_shown: bool,
 }
 
 pub(super) type WrapLock =
@@ -118,8 +114,8 @@ pub(super) fn boxed(layer: impl LockLayer) -> WrapLock {
 // === impl LockContext ===
 
 impl LockContext {
-    pub(super) const fn new(candidate: Candidate, priority: Option<Priority>) -> Self {
-        Self { candidate, priority }
+    pub(super) const fn new(candidate: Candidate) -> Self {
+        Self { candidate }
     }
 
     /// The handle of the election: its lease, its identity, its timing, who leads, and
@@ -136,43 +132,12 @@ impl LockContext {
         self.candidate.profile.pod.as_deref()
     }
 
-    /// The priority of the election, if it has one.
-    #[must_use]
-    pub const fn priority(&self) -> Option<&Priority> {
-        self.priority.as_ref()
-    }
-
-    /// Lets the election acquire the lease, or keeps it from that. It holds a lease that it has acquired all the same.
-    /// Default: it may.
-    pub fn may_acquire(&self, may: bool) {
-        let stands_aside = !may;
-        let orders = &self.candidate.profile.liveness.orders;
-        orders.send_if_modified(|it| std::mem::replace(&mut it.stands_aside, stands_aside) != stands_aside);
-    }
-
-    /// Whether the election contends. It does not before it begins, while the work of an ended term winds down, while it
-    /// stands down or stops, and after its end.
-    #[must_use]
-    pub fn contends(&self) -> watch::Receiver<bool> {
-        self.candidate.profile.liveness.contends.subscribe()
-    }
-
     /// A place for trouble. `what` says in a few words what is wrong while there is trouble, and tells it apart from other
     /// trouble.
     #[must_use]
     pub fn trouble(&self, what: &'static str) -> Trouble {
-        self.note(what, true)
-    }
-
-    /// The same for what does not keep the election from its work: only the log shows it.
-    #[must_use]
-    pub fn remark(&self, what: &'static str) -> Trouble {
-        self.note(what, false)
-    }
-
-    fn note(&self, what: &'static str, is_shown: bool) -> Trouble {
         let rate_limited_log = Mutex::new(RateLimitedLog::new(what));
-        Trouble { what, rate_limited_log, leadership: self.candidate.leadership().clone(), is_shown }
+        Trouble { what, rate_limited_log, leadership: self.candidate.leadership().clone() }
     }
 }
 
@@ -185,9 +150,7 @@ impl Trouble {
         let now = self.leadership.now();
         let mut rate_limited_log = self.rate_limited_log.lock().unwrap_or_else(PoisonError::into_inner);
         rate_limited_log.raise(kind, details, now);
-        if self.is_shown {
-            self.leadership.note_trouble_of(self.what, rate_limited_log.text().cloned());
-        }
+        self.leadership.note_trouble_of(self.what, rate_limited_log.text().cloned());
     }
 
     /// Says that the trouble is over, if there was any.

@@ -23,8 +23,6 @@ pub(super) struct Liveness {
     /// The time from the first to the last of these answers.
     unknown_for: AtomicU64,
     pub(super) orders: watch::Sender<Orders>,
-    /// Whether the election contends.
-    pub(super) contends: watch::Sender<bool>,
     /// How the election ended. None while it runs.
     ended: watch::Sender<Option<Result<LeaseEnd, ErrElectionEnded>>>,
 }
@@ -33,8 +31,6 @@ pub(super) struct Liveness {
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     pub(super) order: Order,
-    /// A layer of the lock keeps the election from acquiring the lease.
-    pub(super) stands_aside: bool,
     /// How the last [`Order::Stop`] has left the lease. None until it is carried out.
     pub(super) left: Option<LeaseEnd>,
     /// The term that is to end in good order, because a program or a layer has asked for it.
@@ -49,7 +45,6 @@ impl Liveness {
             unknown_since: AtomicU64::new(0),
             unknown_for: AtomicU64::new(0),
             orders: watch::Sender::default(),
-            contends: watch::Sender::default(),
             ended: watch::Sender::default(),
         }
     }
@@ -86,14 +81,8 @@ impl Liveness {
         self.orders.send_modify(|orders| (orders.order, orders.left) = (order, None));
     }
 
-    /// Records whether the election contends from now on.
-    pub(super) fn contend(&self, contends: bool) {
-        self.contends.send_if_modified(|it| std::mem::replace(it, contends) != contends);
-    }
-
     /// Records how the election ended. Only the first call counts.
     pub(super) fn end(&self, how: Result<LeaseEnd, ErrElectionEnded>) {
-        self.contend(false);
         self.ended.send_if_modified(|ended| {
             let first = ended.is_none();
             if first {

@@ -89,7 +89,7 @@ impl Task {
         let mut lease_watch = self.watch();
         loop {
             let now = leadership.now();
-            self.take_orders(now);
+            self.take_orders();
             // The gate is closed before the process is looked at: so no work and no write is missed.
             self.apply_gate(&leadership, now);
             let busy = self.busy(&leadership);
@@ -203,23 +203,17 @@ impl Task {
 
     // --- orders ---
 
-    fn take_orders(&mut self, now: Moment) {
+    fn take_orders(&mut self) {
         // The lock of the orders is left before the machine is told: it may call code of the program, which gives orders too.
-        let (order, stands_aside, is_asked) = {
+        let (order, is_asked) = {
             let orders = self.orders.borrow_and_update();
-            (orders.order, orders.stands_aside, orders.asked.is_some())
+            (orders.order, orders.asked.is_some())
         };
-        let stands_aside = stands_aside && order == Order::Contend;
-        self.machine.order(if stands_aside { Order::StandAside } else { order });
-        // It may stand aside all the same.
-        let leads = matches!(self.machine.gate(now), Gate::Open { .. });
-        let contends = order == Order::Contend && (leads || self.grantor.may_grant());
-        let liveness = &self.report.profile.liveness;
-        liveness.contend(contends);
+        self.machine.order(order);
         if is_asked {
             // Each is told once: a later term may have the same number, after a restored backup.
             let mut asked = None;
-            liveness.orders.send_if_modified(|orders| {
+            self.report.profile.liveness.orders.send_if_modified(|orders| {
                 asked = orders.asked.take();
                 false
             });

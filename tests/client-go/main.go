@@ -19,7 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +36,6 @@ type candidate struct {
 	timing          timing
 	writers         int
 	writeEvery      time.Duration
-	version         string // of the candidate for a coordinated election; empty: it contends by itself
 	patch           string // the only write, if there is one; then it does not contend
 
 	election, work  kubernetes.Interface
@@ -96,7 +94,6 @@ func fromFlags() (*candidate, error) {
 	seconds := flag.String("timing", "15/10/2", "`LEASE/RENEW/RETRY` in seconds, the last two with fractions if need be")
 	every := flag.Duration("write-every", 0, "how often each writer writes while this leads; 0: never")
 	writers := flag.Int("writers", 1, "how many writers there are")
-	version := flag.String("coordinated", "", "takes part in a coordinated election, with this binary and emulation `VERSION`")
 	patch := flag.String("patch", "", "only sends this `PATCH` of the ConfigMap, and says for what reason it has failed")
 	flag.Parse()
 
@@ -126,7 +123,7 @@ func fromFlags() (*candidate, error) {
 	}
 	return &candidate{
 		identity: *identity, namespace: namespace, name: name, timing: timing,
-		writers: *writers, writeEvery: *every, version: *version, patch: *patch,
+		writers: *writers, writeEvery: *every, patch: *patch,
 		election: election, work: work,
 	}, nil
 }
@@ -156,14 +153,6 @@ func (c *candidate) contend(stop context.Context) {
 		defer c.working.Unlock()
 		cancel()
 	}()
-	if c.version != "" {
-		registered, _, err := leaderelection.NewCandidate(c.election, c.namespace, c.identity, c.name, c.version, c.version,
-			coordinationv1.OldestEmulationVersion)
-		if err != nil {
-			log.Fatal(err)
-		}
-		go registered.Run(ctx)
-	}
 	for ctx.Err() == nil {
 		c.term(ctx, stop)
 	}
@@ -182,7 +171,6 @@ func (c *candidate) term(ctx, stop context.Context) {
 		RenewDeadline:   c.timing.renew,
 		RetryPeriod:     c.timing.retry,
 		ReleaseOnCancel: true,
-		Coordinated:     c.version != "",
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				led.Store(true)

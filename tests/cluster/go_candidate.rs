@@ -42,15 +42,6 @@ struct Event {
 
 impl GoCandidate {
     pub fn start(world: &Real<&'static Cluster>, user: &str) -> Self {
-        Self::start_with(world, user, &[])
-    }
-
-    /// Takes part in a coordinated election, with this version.
-    pub fn coordinated(world: &Real<&'static Cluster>, user: &str, version: &str) -> Self {
-        Self::start_with(world, user, &["--coordinated", version])
-    }
-
-    fn start_with(world: &Real<&'static Cluster>, user: &str, arguments: &[&str]) -> Self {
         let mut command = Command::new(program("candidate"));
         let timing = timing();
         let seconds = [timing.lease_duration(), timing.renew_deadline(), timing.retry_period()]
@@ -60,8 +51,7 @@ impl GoCandidate {
             .arg(world.cluster.kubeconfig(user, &world.cluster.url()))
             .args(["--lease", &format!("{}/operator", world.namespace())])
             .args(["--identity", user, "--timing", &seconds.join("/")])
-            .args(["--write-every", "10ms", "--writers", "3"])
-            .args(arguments);
+            .args(["--write-every", "10ms", "--writers", "3"]);
         let log = world.cluster.folder().join(format!("{user}-{}.log", world.namespace()));
         let stderr = File::create(&log).expect("a file");
         let mut process = Guarded::spawn_with(&command, Stdio::piped(), stderr.into()).expect("it starts");

@@ -6,7 +6,6 @@
 mod alerts;
 mod candidate;
 mod conformance;
-mod coordinated;
 mod credentials;
 mod differential;
 mod drills;
@@ -182,23 +181,6 @@ fn main() -> ExitCode {
             paused operators::changes::stop_releases_the_lease;
             real_time operators::show::gated;
             real_time operators::show::leading_only;
-        }
-    });
-    tests.extend(test_support::tests! {
-        needs [server] {
-            real_time coordinated::election::lower_version_joins_and_leader_steps_down;
-            real_time coordinated::election::oldest_emulation_version_is_elected;
-            real_time coordinated::election::deleted_lease_candidate_comes_back;
-            real_time coordinated::election::crashed_leader_is_succeeded;
-            real_time coordinated::election::stopped_leader_withdraws_before_its_release;
-            real_time coordinated::election::strategy_of_another_coordinator_is_obeyed;
-            real_time coordinated::trouble::server_without_the_api_is_named;
-            real_time coordinated::trouble::missing_permission_is_named_until_granted;
-            real_time coordinated::trouble::silent_coordinator_is_named;
-        }
-        needs [server, programs] {
-            real_time coordinated::mixed::client_go_gives_way_and_takes_over;
-            real_time coordinated::mixed::uncoordinated_candidate_is_followed_after_its_stop;
         }
     });
     tests.extend(test_support::tests! {

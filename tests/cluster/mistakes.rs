@@ -149,7 +149,7 @@ pub async fn wrong_address_is_named() {
 
 pub async fn wrong_ca_is_named() {
     let world = Real::shared().await;
-    let other = test_support::apiserver::coordinated().await;
+    let other = Real::alone().await;
     let mut config = world.config("candidate-0");
     config.root_cert = other.config("candidate-0").root_cert;
     trouble_with(WRONG_CA, world.namespace(), config).await;

@@ -41,12 +41,6 @@ impl Real<&'static Cluster> {
         Self::with(apiserver::shared().await, &LOG).await
     }
 
-    /// The tests' common server with coordinated leader election.
-    pub async fn coordinated() -> Self {
-        static LOG: OnceLock<Arc<Mutex<Log>>> = OnceLock::new();
-        Self::with(apiserver::coordinated().await, &LOG).await
-    }
-
     /// On a server that the test shares with no other.
     pub async fn on(cluster: &'static Cluster) -> Self {
         Self { cluster, namespace: cluster.namespace().await, log: Log::of(cluster) }

@@ -24,7 +24,7 @@ pub fn plan(seed: u64) -> Plan {
     let count = [2, 3, 3, 3, 4][author.rng.usize(..5)];
     let (prioritised, wrong, drifts) = (author.one_in(3), author.one_in(2), author.one_in(2));
     let leases = if author.one_in(6) { 2 } else { 1 };
-    let layers = wraps.layers(leases, prioritised);
+    let layers = wraps.layers(leases);
     let machines = (0..count).map(|number| Machine {
         work: [Work::Gated, Work::WhileLeading, Work::Beside][author.rng.usize(..3)],
         key: prioritised.then_some(if number == 0 || author.one_in(4) { "high" } else { "low" }),
@@ -69,18 +69,14 @@ impl Author {
         self.rng.u32(..many) == 0
     }
 
-    /// Each layer alone, and all combinations. A coordinator knows no priority.
-    fn layers(&mut self, leases: usize, prioritised: bool) -> Layers {
+    /// Each layer alone, and both.
+    fn layers(&mut self, leases: usize) -> Layers {
         if !self.one_in(3) {
             return Layers::NONE;
         }
-        let which = self.rng.u8(1..8);
+        let which = self.rng.u8(1..4);
         let has = |bit: u8| which & bit != 0;
-        Layers {
-            fence: has(1) && leases == 1,
-            early: has(2),
-            coordinated: has(4) && leases == 1 && !prioritised,
-        }
+        Layers { fence: has(1) && leases == 1, early: has(2) }
     }
 
     /// One to three faults on the same target, at about the same time.

@@ -1,7 +1,6 @@
 //! Judges a run by the API server's log of writes, which trusts no client.
 
 use crate::{
-    coordinator::COORDINATOR,
     gateway::identity,
     plan::{What, Work},
     replica::lease_name,
@@ -27,8 +26,7 @@ pub fn judge(world: &World<'_>, log: &[WriteRecord], outcome: &mut Outcome) {
         let of_lease = |it: &&WriteRecord| {
             it.name.as_deref() == Some(if it.resource == "leases" { &name } else { &work })
         };
-        let mut records: Vec<_> = log.iter().filter(of_lease).cloned().collect();
-        records.iter_mut().for_each(before_it_is_accepted);
+        let records: Vec<_> = log.iter().filter(of_lease).cloned().collect();
         one_lease(world, lease, &records, outcome);
     }
     outcome.log.extend(log.iter().map(|record| line(world, record)));
@@ -38,13 +36,6 @@ pub fn judge(world: &World<'_>, log: &[WriteRecord], outcome: &mut Outcome) {
     let messages: u64 = world.net.get().messages.iter().sum();
     if messages > most {
         outcome.violations.insert(format!("messages: {messages} of them, more than {most}"));
-    }
-}
-
-/// What the coordinator gives a candidate is the coordinator's until the candidate takes it: until then its gate is shut.
-fn before_it_is_accepted(record: &mut WriteRecord) {
-    if let Some(lease) = record.lease.as_mut().filter(|_| record.user == COORDINATOR) {
-        COORDINATOR.clone_into(&mut lease.holder_identity);
     }
 }
 
@@ -74,7 +65,7 @@ fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: 
     };
     // With priorities the lease is taken before the last write has ended; the gate then waits.
     let overtakes = world.plan.machines.iter().any(|it| it.key.is_some());
-    let overlaps = |it: &&StrayWrite| matches!(&it.kind, StrayKind::Overlap(holder) if holder != COORDINATOR);
+    let overlaps = |it: &&StrayWrite| matches!(&it.kind, StrayKind::Overlap(_));
     for stray in verdict.strays.iter().filter(|it| !overtakes && overlaps(it)) {
         found(format!(
             "overlap: {} wrote at {} after {:?}",
@@ -94,8 +85,7 @@ fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: 
             Some(_) => key(&before.user).is_none(),
             None => false,
         };
-        let by_a_user = ![before.holder.as_str(), "outsider", COORDINATOR].contains(&after.user.as_str())
-            && before.holder != COORDINATOR;
+        let by_a_user = ![before.holder.as_str(), "outsider"].contains(&after.user.as_str());
         let ended = before.ended.map(|it| it.1);
         if early
             && !precedes
@@ -158,9 +148,7 @@ fn in_the_order_of_effects(world: &World<'_>, records: &[WriteRecord], found: &m
         let at = record.completed.map_or(0, |it| millis(world, it));
         if let Some(lease) = &record.lease {
             let writer = (record.user.as_str(), record.user_agent.as_str());
-            // A candidate may release the lease that the coordinator has given it.
-            let may_release =
-                author == writer || author.0 == COORDINATOR || is_next(world, author, writer, at);
+            let may_release = author == writer || is_next(world, author, writer, at);
             if lease.holder_identity.is_empty() && !may_release {
                 found(format!("release: {writer:?} released the term of {author:?} at {at}"));
             }

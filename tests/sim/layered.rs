@@ -3,10 +3,7 @@
 use crate::{fence::fence, gateway::identity, plan::Layers};
 use kube_client::Client;
 use kube_leader_gate::{LeaseTiming, election::ElectionBuilder};
-use test_support::{
-    coordination::{Coordinated, Coordination},
-    early_takeover::EarlyTakeover,
-};
+use test_support::early_takeover::EarlyTakeover;
 
 #[derive(Clone, Debug)]
 pub struct Layered {
@@ -36,10 +33,6 @@ impl Layered {
             let early =
                 EarlyTakeover::of_pod(client.clone(), identity(number)).settle(timing.safety_margin());
             builder = builder.layer_lock(early);
-        }
-        if self.layers.coordinated {
-            let coordination = Coordination::new(client.clone(), "1.5.0").expect("a version");
-            builder = builder.coordinated(coordination);
         }
         builder
     }

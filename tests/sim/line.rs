@@ -93,7 +93,7 @@ impl Service<Request<Body>> for Line {
 
 pub fn class(method: &Method, path: &str, query: Option<&str>) -> Class {
     // The election's own calls: those of its layers too.
-    let own = ["/leases", "/leasecandidates", "/pods"].iter().any(|it| path.contains(it));
+    let own = ["/leases", "/pods"].iter().any(|it| path.contains(it));
     match (own, method == Method::GET) {
         (true, true) if query.is_some_and(|it| it.contains("watch=true")) => Class::Watches,
         (true, true) => Class::LeaseReads,

@@ -2,8 +2,8 @@
 //!
 //! `author` writes a `plan` from a seed, and `run` plays it: `world` has the machines and moves the time, `faults` plays
 //! the faults, and `judge` judges the API server's log of writes. A `machine` is a runtime with a `clock` of its own, and
-//! a `replica` runs on it, and takes `orders`. `layered` wraps its lock; `fence`, `kubelet` and `coordinator` are what the
-//! layers find in the cluster. `net` carries the messages between its `line` and the `gateway` of the API server, as
+//! a `replica` runs on it, and takes `orders`. `layered` wraps its lock; `fence` and `kubelet` are what the layers find
+//! in the cluster. `net` carries the messages between its `line` and the `gateway` of the API server, as
 //! the `cable` of the machine lets them through; `wall` makes wall clocks wrong, and `messages` counts what the crate
 //! logs. `seeds` plays many seeds, and `shrink` makes a failing plan smaller. `replays` has such plans as tests. `soak` plays
 //! hours. README.md explains the findings.
@@ -12,7 +12,6 @@
 mod author;
 mod cable;
 mod clock;
-mod coordinator;
 mod faults;
 mod fence;
 mod gateway;

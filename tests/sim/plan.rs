@@ -20,15 +20,13 @@ pub struct Plan {
     pub faults: Vec<Fault>,
 }
 
-/// The packages whose layers wrap a lock. A plan with a fence or a coordinator has one lease.
+/// The packages whose layers wrap a lock. A plan with a fence has one lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layers {
     /// The API server refuses the writes of replicas that do not hold the lease.
     pub fence: bool,
     /// A kubelet reports the ends of processes.
     pub early: bool,
-    /// A coordinator chooses the holder.
-    pub coordinated: bool,
 }
 
 /// A machine with one replica.
@@ -170,7 +168,7 @@ pub enum Break {
 }
 
 impl Layers {
-    pub const NONE: Self = Self { fence: false, early: false, coordinated: false };
+    pub const NONE: Self = Self { fence: false, early: false };
 }
 
 impl Plan {

@@ -44,7 +44,6 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     plans.extend(with(&|it| it.leases = 1));
     plans.extend(with(&|it| it.layers.fence = false));
     plans.extend(with(&|it| it.layers.early = false));
-    plans.extend(with(&|it| it.layers.coordinated = false));
     for place in 0..plan.machines.len() {
         let plainer: [fn(&mut Machine); 7] = [
             |it| it.key = None,

@@ -2,7 +2,6 @@
 //! next.
 
 use crate::{
-    coordinator::Coordinator,
     gateway,
     kubelet::Kubelets,
     layered::Layered,
@@ -48,7 +47,6 @@ pub struct World<'a> {
     /// When a process has ended on a machine that the kubelet could see.
     pub ended: Vec<(usize, u64)>,
     pub kubelets: Kubelets,
-    pub coordinator: Coordinator,
 }
 
 /// A fault that has hit a machine.
@@ -113,7 +111,7 @@ impl<'a> World<'a> {
         });
         let hosts = hosts.collect();
         let (hit, guards, counts, kinds, exits, struck) = Default::default();
-        let (kubelets, coordinator) = (Kubelets::new(chance.fork()), Coordinator::new(chance.fork()));
+        let kubelets = Kubelets::new(chance.fork());
         let ended = vec![];
         let mut world = Self {
             plan,
@@ -130,7 +128,6 @@ impl<'a> World<'a> {
             struck,
             ended,
             kubelets,
-            coordinator,
         };
         if plan.layers.early {
             (0..world.hosts.len()).for_each(|host| world.make_pod(host));
@@ -201,7 +198,6 @@ impl<'a> World<'a> {
     pub fn step(&mut self, end: u64) {
         gateway::deliver(&self.net, &self.server, self.gateway.runtime().handle());
         self.kubelets_report();
-        self.coordinate();
         let (now, end) = {
             let mut net = self.net.get();
             let end = net.next_arrival().unwrap_or(u64::MAX).min(net.now + STEP).min(end).max(net.now + 1);

@@ -11,9 +11,9 @@ use kube_leader_gate::{
 /// Kubernetes' limit for the match conditions of a policy.
 const MOST: usize = 64;
 
-/// The group of the Lease, and its resources that elections write. Followers must be able to write them.
+/// The group and the resource that elections write. Followers must be able to write it.
 pub(crate) const COORDINATION: &str = "coordination.k8s.io";
-pub(crate) const ELECTIONS: [&str; 2] = ["leases", "leasecandidates"];
+pub(crate) const LEASES: &str = "leases";
 
 /// The name of the Lease that a probe asks to create, and that the fence never lets pass.
 pub(crate) const PROBE: &str = "kube-leader-gate.fence-probe";
@@ -22,7 +22,7 @@ pub(crate) const PROBE: &str = "kube-leader-gate.fence-probe";
 pub(crate) fn is_probe() -> String {
     cel::all(&[
         cel::one_of("request.resource.group", &[COORDINATION]),
-        cel::one_of("request.resource.resource", &["leases"]),
+        cel::one_of("request.resource.resource", &[LEASES]),
         cel::one_of("request.operation", &["CREATE"]),
         cel::part_is("name", PROBE),
     ])
@@ -71,7 +71,7 @@ fn unless_probe(exempt: &str) -> String {
 fn elections() -> String {
     cel::all(&[
         cel::one_of("request.resource.group", &[COORDINATION]),
-        cel::one_of("request.resource.resource", &ELECTIONS),
+        cel::one_of("request.resource.resource", &[LEASES]),
     ])
 }
 

@@ -89,7 +89,7 @@ impl Fence {
         };
         let everything = rule(&["*"], &["*/*"], &["CREATE", "UPDATE", "DELETE", "CONNECT"]);
         // A match condition exempts their creations, except for probes. The heartbeats of nodes end here already.
-        let elections = rule(&[conditions::COORDINATION], &conditions::ELECTIONS, &["UPDATE", "DELETE"]);
+        let elections = rule(&[conditions::COORDINATION], &[conditions::LEASES], &["UPDATE", "DELETE"]);
         ValidatingAdmissionPolicy {
             metadata: self.metadata(),
             spec: Some(ValidatingAdmissionPolicySpec {

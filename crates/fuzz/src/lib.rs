@@ -1,17 +1,7 @@
-//! Gives libFuzzer the seeds and the words of a target. The bodies are in `crates/proof`, and in the packages of features.
-
-use kube_leader_gate_coordination::fuzz as candidates;
+//! Gives libFuzzer the seeds and the words of a target. The bodies are in `crates/proof`.
 
 pub use proof::fuzz::{LEASES, MARKS, REQUESTS, TIMING, Target, WATCHES};
 use std::{fmt::Write as _, fs, io, path::Path};
-
-/// The `LeaseCandidate` of a coordinated election.
-pub const CANDIDATES: Target = Target {
-    name: "candidates",
-    body: candidates::body,
-    seeds: candidates::SEEDS,
-    words: candidates::WORDS,
-};
 
 /// Writes the seeds into the corpus of the target, and the words into its dictionary, before libFuzzer reads them.
 pub fn sow(target: &Target) {

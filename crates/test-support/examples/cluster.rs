@@ -1,10 +1,10 @@
 //! A real kube-apiserver on loopback, for your own trials. The tests use the same one. `make cluster` runs it.
 //!
 //! It has no nodes, so no Pod ever runs. It serves everything else that an operator needs. Ctrl-C ends it and deletes
-//! its data. With `--coordinated` it has the coordinator of coordinated elections.
+//! its data.
 
-use std::{env, error::Error, io};
-use test_support::apiserver::{COORDINATED, Cluster, assets, is_there};
+use std::{error::Error, io};
+use test_support::apiserver::{Cluster, assets, is_there};
 use tokio::signal::ctrl_c;
 
 /// Users that may do anything.
@@ -12,24 +12,15 @@ const REPLICAS: [&str; 3] = ["candidate-0", "candidate-1", "candidate-2"];
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let args: Vec<String> = env::args().skip(1).collect();
-    let flags: &[&str] = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => &[],
-        ["--coordinated"] => &COORDINATED,
-        _ => return Err(format!("the arguments are {args:?}, allowed: --coordinated, or none").into()),
-    };
     is_there()?;
     let assets = assets();
-    let cluster = Cluster::start_with(assets, flags).await;
+    let cluster = Cluster::start(assets).await;
     let kubeconfig = cluster.kubeconfig("admin", &cluster.url());
     let kubectl = assets.binary("kubectl");
     println!("A kube-apiserver runs at {}. In another terminal:\n", cluster.url());
     println!("  export KUBECONFIG={}", kubeconfig.display());
     println!("  alias kubectl={}", kubectl.display());
     println!("  kubectl get namespaces\n");
-    if !flags.is_empty() {
-        println!("It serves LeaseCandidates and has their coordinator: {}\n", flags.join(" "));
-    }
     println!("The audit log has one line of JSON for each request: {}", cluster.audit_log().display());
     println!("To tell replicas apart in it, give each a user of its own:\n");
     for user in REPLICAS {

@@ -4,8 +4,8 @@
 //! `apiserver` starts a real kube-apiserver, and its `assets` finds the programs. `sidecar` starts the program of that
 //! name and calls it. `program` finds or builds examples and programs, and `port` finds ports for them. `refusals` checks
 //! the errors of a gate, `usage` is what a process uses, and `wait` waits for conditions. [`assert_safety`] judges a log.
-//! `coordination`, `early_takeover`, `kube_leader_gate_fence` and `kube_leader_gate_sidecar` are packages of their own, for
-//! tests and examples of the crate: its gate alone builds without them.
+//! `early_takeover`, `kube_leader_gate_fence` and `kube_leader_gate_sidecar` are packages of their own, for tests and
+//! examples of the crate: its gate alone builds without them.
 
 #[cfg(feature = "election")]
 pub mod apiserver;
@@ -23,8 +23,7 @@ pub mod wait;
 
 #[cfg(feature = "election")]
 pub use {
-    kube_leader_gate_coordination as coordination, kube_leader_gate_early_takeover as early_takeover,
-    kube_leader_gate_fence, kube_leader_gate_sidecar,
+    kube_leader_gate_early_takeover as early_takeover, kube_leader_gate_fence, kube_leader_gate_sidecar,
 };
 
 /// Asserts what a judge of a log of writes, or of two gates at once, finds. `make test` never tries a test again whose

@@ -23,9 +23,7 @@ pub const REASONS: &[Reason] = &[
     Reason {
         why: "leases are exempt: candidates write them before they lead",
         verdicts: Verdicts::OnlyTheGateRefuses,
-        about: |it| {
-            it.group() == "coordination.k8s.io" && ["leases", "leasecandidates"].contains(&it.resource())
-        },
+        about: |it| it.group() == "coordination.k8s.io" && it.resource() == "leases",
     },
     Reason {
         why: "the API server shows reviews to no policy; they change nothing",

@@ -16,7 +16,6 @@ fn no_files_import_in_a_circle() {
     let packages = [
         (".", 80),
         ("benches/peers/driver", 20),
-        ("crates/coordination", 10),
         ("crates/early-takeover", 7),
         ("crates/election-sim", 5),
         ("crates/fake-kube-apiserver", 40),

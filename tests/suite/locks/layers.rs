@@ -1,7 +1,7 @@
 //! Layers that wrap the lock of an election: what they may do, and what the election tells them.
 
 use crate::support::{
-    FIRST, LEASE, SOON, begin_write, build, builder, candidate, gated, pass, releases, until, within, write,
+    FIRST, LEASE, SOON, begin_write, build, builder, candidate, gated, releases, until, within, write,
 };
 use kube_client::Client;
 use kube_leader_gate::{
@@ -114,29 +114,6 @@ async fn trouble_of_a_layer_is_the_elections_until_it_is_over() {
     drop(trouble);
     assert_eq!(a.candidate().trouble(), None);
     a.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn layer_sees_whether_the_election_contends() {
-    let server = ApiServer::new();
-    let layer = Marks { mark: "x", ..Marks::default() };
-    let election = marked(&server, [layer.clone()]).unwrap();
-    let contends = layer.told.lock().unwrap().take().unwrap().0.contends();
-    assert!(!*contends.borrow(), "it has not begun");
-    let mut a = election.start();
-    within(FIRST, "the candidate leads", a.candidate().elected()).await;
-    assert!(*contends.borrow());
-    let down = tokio::spawn(async move {
-        a.step_down(Duration::from_secs(5)).await;
-        a
-    });
-    until(SOON, "it stands down", || !*contends.borrow()).await;
-    pass(Duration::from_secs(4)).await;
-    assert!(!*contends.borrow(), "it stays away");
-    let a = down.await.unwrap();
-    until(SOON, "it contends again", || *contends.borrow()).await;
-    a.stop().await;
-    assert!(!*contends.borrow(), "it has ended");
 }
 
 /// Withholds the answer to the first claim.

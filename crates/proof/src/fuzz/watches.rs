@@ -13,7 +13,7 @@ pub(super) const SEEDS: &[&str] = &[
     "\u{7}{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"namespace\":\"default\",\"name\":\"operator\",\"uid\":\"u\",\"resourceVersion\":\"7\"},\"spec\":{\"holderIdentity\":\"a\",\"leaseDurationSeconds\":15}}}\n{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"namespace\":\"default\",\"name\":\"operator\",\"uid\":\"u\",\"resourceVersion\":\"8\"}}}\n{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"operator\",\"uid\":\"u\",\"resourceVersion\":\"9\"}}}\n",
     "\u{ff}{\"type\":\"BOOKMARK\",\"object\":{}}\n{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"other\",\"uid\":\"v\",\"resourceVersion\":\"1\"}}}\n{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"message\":\"too old resource version\"}}\n",
     "\u{1}\n\n{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"operator\"}}}\nnonsense\n{\"type\":\"MODIFIED\"",
-    "\u{40}{\"type\":\"ADDED\",\"object\":{\"kind\":\"LeaseCandidate\",\"metadata\":{\"namespace\":\"default\",\"name\":\"me\",\"uid\":\"u\",\"resourceVersion\":\"3\"},\"spec\":{\"leaseName\":\"operator\",\"pingTime\":\"2026-01-02T03:04:05.000000Z\"}}}\r\n",
+    "\u{40}{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\",\"metadata\":{\"namespace\":\"default\",\"name\":\"me\",\"uid\":\"u\",\"resourceVersion\":\"3\"},\"data\":{\"leaseName\":\"operator\"}}}\r\n",
 ];
 
 pub(super) const WORDS: &[&str] = &[

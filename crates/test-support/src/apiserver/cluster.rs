@@ -70,17 +70,12 @@ impl Sibling {
 impl Cluster {
     /// Panics with the last lines of the servers' logs when they do not start.
     pub async fn start(assets: &'static Assets) -> Self {
-        Self::start_with(assets, &[]).await
+        Self::try_start(assets).await.unwrap_or_else(|failure| panic!("no API server: {failure}"))
     }
 
-    /// Starts a server with more flags. Panics as [`start`](Self::start) does.
-    pub async fn start_with(assets: &'static Assets, flags: &'static [&'static str]) -> Self {
-        Self::try_start(assets, flags).await.unwrap_or_else(|failure| panic!("no API server: {failure}"))
-    }
-
-    async fn try_start(assets: &'static Assets, flags: &'static [&'static str]) -> Result<Self, String> {
+    async fn try_start(assets: &'static Assets) -> Result<Self, String> {
         let folder = Folder::new().map_err(|error| format!("no folder for its data: {error}"))?;
-        let setup = Setup::new(folder.path(), flags).map_err(|error| format!("no certificates: {error}"))?;
+        let setup = Setup::new(folder.path()).map_err(|error| format!("no certificates: {error}"))?;
         let run = |name: &str, program: io::Result<Guarded>| {
             program.map_err(|error| format!("{}: {error}", assets.binary(name).display()))
         };

@@ -30,13 +30,3 @@ pub async fn shared() -> &'static Cluster {
     // A static is never dropped. Its guards notice the end of the process.
     SHARED.get_or_init(|| Cluster::start(assets())).await
 }
-
-/// With these flags the server has `LeaseCandidate` objects, and runs the coordinator that chooses among them.
-pub const COORDINATED: [&str; 2] =
-    ["--feature-gates=CoordinatedLeaderElection=true", "--runtime-config=coordination.k8s.io/v1beta1=true"];
-
-/// As [`shared`], one server with coordinated leader election.
-pub async fn coordinated() -> &'static Cluster {
-    static COORDINATOR: OnceCell<Cluster> = OnceCell::const_new();
-    COORDINATOR.get_or_init(|| Cluster::start_with(assets(), &COORDINATED)).await
-}

@@ -27,8 +27,6 @@ const CA_KEY: &str = "ca.key";
 /// The files and ports of one server, which can be started on them more than once.
 #[derive(Debug)]
 pub(super) struct Setup {
-    /// Flags of the API server beyond those that every server has.
-    flags: &'static [&'static str],
     folder: PathBuf,
     pub(super) ca_der: Vec<u8>,
     pub(super) port: u16,
@@ -39,12 +37,12 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    pub(super) fn new(folder: &Path, flags: &'static [&'static str]) -> io::Result<Self> {
+    pub(super) fn new(folder: &Path) -> io::Result<Self> {
         let [port, etcd_port, etcd_peer_port] = port::free()?;
         let ca_der = write_certificates(folder).map_err(io::Error::other)?;
         fs::write(folder.join("audit-policy.yaml"), AUDIT_POLICY)?;
         users::write_tokens(folder)?;
-        Ok(Self { flags, folder: folder.to_owned(), ca_der, port, etcd_port, etcd_peer_port, number: 1 })
+        Ok(Self { folder: folder.to_owned(), ca_der, port, etcd_port, etcd_peer_port, number: 1 })
     }
 
     /// Another API server on the same etcd, with the same users and keys.
@@ -105,8 +103,7 @@ impl Setup {
             .arg(format!("--audit-policy-file={}", file("audit-policy.yaml")))
             .arg(format!("--audit-log-path={}", self.audit_log().display()))
             // In megabytes, so that the log stays one file.
-            .arg("--audit-log-maxsize=1000000")
-            .args(self.flags);
+            .arg("--audit-log-maxsize=1000000");
         self.spawn(command, &self.apiserver_log())
     }
 

@@ -188,7 +188,7 @@ fn stop_whose_release_is_stored_otherwise_says_so() {
     assert!(stage.done.unwrap().unwrap_err().contains("another form than a release"));
 }
 
-/// A lock layer keeps the candidate from the lease. The term that has begun goes on, and is given away when another one asks.
+/// The work of a term has to end. Until then the candidate renews, and it gives the lease away when another one asks.
 #[test]
 fn candidate_that_stands_aside_renews_and_releases_when_asked() {
     let mut stage = Stage::leading();

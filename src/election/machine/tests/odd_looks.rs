@@ -219,8 +219,8 @@ fn s6_no_release_tells_of_a_holder_that_was_not_shown() {
     assert!(newcomer.is_open());
 }
 
-/// All replicas begin anew behind a coordinator, which names one of them. Who held the lease before is not shown. The one that
-/// is named waits for that one, takes the lease, and stops soon.
+/// All replicas begin anew, and the lease does not show who held it before. Another candidate waits for that holder, takes the
+/// lease, and stops soon.
 #[test]
 fn a_claim_tells_of_a_holder_that_was_not_shown() {
     let mut stage = Stage::new();
