@@ -4,8 +4,8 @@
 use crate::programs::Built;
 use std::{
     collections::BTreeSet,
+    fmt::Write,
     fs,
-    io::Write,
     path::Path,
     sync::{
         Mutex,
@@ -17,8 +17,6 @@ use std::{
 /// What finds changes, in the order of the table's columns. `unit` are the tests of the packages' insides but for the machine.
 pub const TOOLS: [&str; 9] =
     ["unit", "machine", "gate", "suite", "conformance", "histories", "model", "loom", "sim"];
-/// The one test of `histories`.
-pub const HISTORIES: &str = "histories";
 /// A test that takes longer, in seconds, is not played. It says more about the machine than about a change.
 const LONGEST: f64 = 45.0;
 
@@ -42,6 +40,7 @@ fn tool_of(program: &str, name: &str) -> Option<usize> {
         "suite" if name.starts_with("documents::") || name.starts_with("stopping::signals::") => None,
         "suite" => is("suite"),
         "cluster" if name.starts_with("conformance::in_process::") => is("conformance"),
+        "election-sim" => is("histories"),
         "proof" if name.starts_with("model::tests::rules_hold") => is("model"),
         "loom" => is("loom"),
         "sim" if name == "seeds_bring_no_violation" => is("sim"),
@@ -57,7 +56,7 @@ pub fn tests(built: &Built, jobs: usize) -> Vec<Test> {
         let mut text = String::new();
         for it in &tests {
             let reached: Vec<_> = it.reached.iter().map(String::as_str).collect();
-            text += &format!("{}\t{}\t{:.3}\t{}\n", it.program, it.name, it.seconds, reached.join(","));
+            let _ = writeln!(text, "{}\t{}\t{:.3}\t{}", it.program, it.name, it.seconds, reached.join(","));
         }
         fs::write(&file, text).expect("a file");
     }
@@ -66,10 +65,8 @@ pub fn tests(built: &Built, jobs: usize) -> Vec<Test> {
         let [program, name, seconds, reached] = line.split('\t').collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };
-        let tool =
-            if name == HISTORIES { TOOLS.iter().position(|it| *it == name) } else { tool_of(program, name) };
         Test {
-            tool: tool.expect("a tool"),
+            tool: tool_of(program, name).expect("a tool"),
             program: program.to_owned(),
             name: name.to_owned(),
             seconds: seconds.parse().expect("seconds"),
@@ -82,14 +79,10 @@ pub fn tests(built: &Built, jobs: usize) -> Vec<Test> {
 }
 
 fn run(built: &Built, jobs: usize) -> Vec<Test> {
-    let mut names = vec![("election-sim".to_owned(), HISTORIES.to_owned())];
-    for (program, it) in built.programs.iter().filter(|it| it.0 != "election-sim") {
-        names.extend(
-            it.tests()
-                .into_iter()
-                .filter(|name| tool_of(program, name).is_some())
-                .map(|name| (program.clone(), name)),
-        );
+    let mut names = Vec::new();
+    for (program, it) in &built.programs {
+        let tests = it.tests().into_iter().filter(|name| tool_of(program, name).is_some());
+        names.extend(tests.map(|name| (program.clone(), name)));
     }
     eprintln!("{} tests run alone", names.len());
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -104,11 +97,10 @@ fn run(built: &Built, jobs: usize) -> Vec<Test> {
                 while let Some((program, name)) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let _ = fs::remove_file(&file);
                     let began = Instant::now();
-                    let arguments = if name == HISTORIES { vec!["200"] } else { vec!["--exact", name] };
-                    let run =
-                        built.programs[program].run(&arguments, &[("LEADER_GATE_REACHED", &file)], LONGEST);
+                    let reaching = [("LEADER_GATE_REACHED", &*file)];
+                    let run = built.programs[program].run(&["--exact", name], &reaching, LONGEST);
                     let seconds = began.elapsed().as_secs_f64();
-                    let passes = run.ended.is_none() && (name == HISTORIES || run.passed.contains(name));
+                    let passes = run.ended.is_none() && run.passed.contains(name);
                     if !passes {
                         eprintln!("{program} {name} does not pass in {seconds:.0} s, and is not played");
                         continue;
@@ -118,7 +110,6 @@ fn run(built: &Built, jobs: usize) -> Vec<Test> {
                     let tool = 0; // it is read again
                     let test = Test { tool, program: program.clone(), name: name.clone(), seconds, reached };
                     found.lock().expect("a list").push(test);
-                    let _ = std::io::stderr().flush();
                 }
             });
         }

@@ -5,7 +5,7 @@
 //! has found the change.
 
 use crate::{
-    base::{self, HISTORIES, TOOLS, Test},
+    base::{self, TOOLS, Test},
     changes::Change,
     programs::{self, Built},
     setting,
@@ -68,7 +68,9 @@ pub fn all(names: &[&str]) -> ExitCode {
     let must = |it: &&Change| chosen(it) && !it.name.starts_with("src") && it.may_be_missed.is_none();
     let missed: Vec<_> =
         built.tree.changes.iter().filter(must).filter(|it| !rows[&it.name].is_found()).collect();
-    missed.iter().for_each(|it| println!("nothing finds {}", it.name));
+    for it in &missed {
+        println!("nothing finds {}", it.name);
+    }
     println!(
         "{} changes, {} not found: target/measure/table.tsv",
         rows.len(),
@@ -151,23 +153,16 @@ impl Played<'_> {
         let program = &self.built.programs[&tests[0].program];
         let number = (self.number + 1).to_string();
         let change = if self.change.in_line { self.short_name() } else { &number };
-        let mut variables = vec![("LEADER_GATE_CHANGE", change), ("RUST_TEST_THREADS", "6")];
-        variables.extend([("PROOF_STATES", "20000"), ("SIM_SEEDS", "200"), ("SIM_SHRINK", "0")]);
         let (longest, sum) =
             tests.iter().fold((0.0_f64, 0.0), |it, test| (it.0.max(test.seconds), it.1 + test.seconds));
         let seconds = 20.0 + 3.0 * longest + sum;
         let names: Vec<_> = tests.iter().map(|it| it.name.as_str()).collect();
-        if names == [HISTORIES] {
-            let run = program.run(&["2000", "1", "1"], &variables, 240.0);
-            let why = run.text.lines().next().unwrap_or_default().replace('\t', " ");
-            return if run.ended.is_none() { Vec::new() } else { vec![why] };
-        }
         // The harness of this program knows one filter.
         let arguments: Vec<_> = match tests[0].program.as_str() {
             "cluster" => vec!["conformance::in_process::"],
             _ => [&["--exact"], &names[..]].concat(),
         };
-        let run = program.run(&arguments, &variables, seconds);
+        let run = program.run(&arguments, &[("LEADER_GATE_CHANGE", change)], seconds);
         let mut found: Vec<_> =
             run.failed.iter().filter(|it| names.contains(&it.as_str())).cloned().collect();
         if let Some(why) = run.ended {

@@ -1,11 +1,23 @@
 //! The programs of the copy: how they are built and run, and what they print.
 
 use crate::tree::{self, cargo, messages};
+use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     process::Command,
 };
+
+/// How far the tools go.
+const LENGTHS: [(&str, &str); 7] = [
+    ("ELECTION_SIM_SEEDS", "2000"),
+    ("PROOF_STATES", "20000"),
+    ("PROPTEST_CASES", "32"),
+    ("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true"),
+    ("RUST_TEST_THREADS", "6"),
+    ("SIM_SEEDS", "200"),
+    ("SIM_SHRINK", "0"),
+];
 
 /// A program that cargo has built, and the folder of its package.
 #[derive(Clone, Debug)]
@@ -16,24 +28,18 @@ pub struct Program {
 
 /// Builds all programs. The names are those of their targets.
 pub fn built() -> BTreeMap<String, Program> {
-    let tests = ["test", "--no-run", "--lib", "--test", "gate", "--test", "suite", "--test", "cluster"];
-    let tests = [&tests[..], &["--test", "sim", "--test", "loom"]].concat();
-    let mut programs = BTreeMap::new();
-    for arguments in [&tests[..], &["build", "--bin", "election-sim"]] {
-        let built = cargo(arguments).output().expect("cargo");
-        assert!(built.status.success(), "the copy does not build");
-        for message in messages(&built.stdout) {
-            let text = |at: &str| message.pointer(at).and_then(|it| it.as_str());
-            let (Some(name), Some(file), Some(manifest)) =
-                (text("/target/name"), text("/executable"), text("/manifest_path"))
-            else {
-                continue;
-            };
-            let folder = Path::new(manifest).parent().expect("a folder").to_owned();
-            programs.insert(name.to_owned(), Program { file: file.into(), folder });
-        }
-    }
-    programs
+    let tests = ["gate", "suite", "cluster", "sim", "loom"].into_iter().flat_map(|it| ["--test", it]);
+    let arguments: Vec<_> =
+        ["test", "--no-run", "--lib", "--bin", "election-sim"].into_iter().chain(tests).collect();
+    let built = cargo(&arguments).output().expect("cargo");
+    assert!(built.status.success(), "the copy does not build");
+    let program = |message: &Value| {
+        let text = |at: &str| message.pointer(at).and_then(|it| it.as_str());
+        let (name, file) = (text("/target/name")?, text("/executable")?);
+        let folder = Path::new(text("/manifest_path")?).parent()?.to_owned();
+        Some((name.to_owned(), Program { file: file.into(), folder }))
+    };
+    messages(&built.stdout).iter().filter_map(program).collect()
 }
 
 /// What became of some tests.
@@ -47,7 +53,7 @@ pub struct Verdicts {
 }
 
 impl Program {
-    /// Runs the program, for so many seconds at most.
+    /// Runs the program, for so many seconds at most. How far its tools go is the same in each run.
     pub fn run(&self, arguments: &[&str], variables: &[(&str, &str)], seconds: f64) -> Verdicts {
         let limited = "ulimit -v 12000000 && exec nice \"$0\" \"$@\""; // an endless list must not take all memory
         let mut command = Command::new("timeout");
@@ -55,11 +61,7 @@ impl Program {
             .args(["--kill-after=2", &format!("{seconds:.1}"), "bash", "-c", limited])
             .arg(&self.file)
             .args(arguments);
-        command
-            .current_dir(&self.folder)
-            .env("PROPTEST_CASES", "32")
-            .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true");
-        command.envs(variables.iter().copied());
+        command.current_dir(&self.folder).envs(LENGTHS).envs(variables.iter().copied());
         let output = command.output().expect("a program");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut verdicts = Verdicts::default();

@@ -96,9 +96,13 @@ pub fn alone(rows: &[Row]) -> ExitCode {
     }
     for (file, (count, alone)) in files {
         println!("{file}: {count}, alone {}", alone.len());
-        alone.iter().for_each(|it| println!("    {it}"));
+        for it in &alone {
+            println!("    {it}");
+        }
     }
-    rows.iter().filter(|it| !it.is_found()).for_each(|it| println!("not found: {}", it.name));
+    for it in rows.iter().filter(|it| !it.is_found()) {
+        println!("not found: {}", it.name);
+    }
     ExitCode::SUCCESS
 }
 
@@ -107,7 +111,9 @@ pub fn compare(old: &[Row], new: &[Row]) -> ExitCode {
     let old: BTreeMap<_, _> = old.iter().map(|it| (&it.name, it)).collect();
     let was_found = |it: &&Row| old.get(&it.name).is_some_and(|it| it.is_found());
     let lost: Vec<_> = new.iter().filter(|it| !it.is_found()).filter(was_found).collect();
-    lost.iter().for_each(|it| println!("not found any more: {}", it.name));
+    for it in &lost {
+        println!("not found any more: {}", it.name);
+    }
     let both = new.iter().filter(|it| old.contains_key(&it.name)).count();
     let survivors = |rows: &mut dyn Iterator<Item = &Row>| rows.filter(|it| !it.is_found()).count();
     println!(

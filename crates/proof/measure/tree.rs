@@ -8,6 +8,7 @@ use crate::{
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet, hash_map::DefaultHasher},
+    fmt::Write,
     fs,
     hash::{Hash, Hasher},
     path::{Path, PathBuf},
@@ -79,7 +80,7 @@ fn put_in(from: &Path, changes: &[Change]) -> BTreeMap<String, Switched> {
     let put = |file: String| {
         let mut it = switched(&Source::read(from, &file), &file, changes);
         if let Some((_, switch)) = ROOTS.iter().find(|it| it.0 == file) {
-            it.text.push_str(&format!("\n#[path = {switch:?}]\nmod defect;\n"));
+            let _ = writeln!(it.text, "\n#[path = {switch:?}]\nmod defect;");
         }
         (file, it)
     };
