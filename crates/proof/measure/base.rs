@@ -18,7 +18,7 @@ use std::{
 pub const TOOLS: [&str; 9] =
     ["unit", "machine", "gate", "suite", "conformance", "histories", "model", "loom", "sim"];
 /// A test that takes longer, in seconds, is not played. It says more about the machine than about a change.
-const LONGEST: f64 = 45.0;
+const LONGEST: f64 = 100.0;
 
 /// A test that passes.
 #[derive(Clone, Debug)]
@@ -98,9 +98,13 @@ fn run(built: &Built, jobs: usize) -> Vec<Test> {
                     let _ = fs::remove_file(&file);
                     let began = Instant::now();
                     let reaching = [("LEADER_GATE_REACHED", &*file)];
-                    let run = built.programs[program].run(&["--exact", name], &reaching, LONGEST);
+                    let alone = |variables: &[(&str, &str)]| {
+                        let run = built.programs[program].run(&["--exact", name], variables, LONGEST);
+                        run.ended.is_none() && run.passed.contains(name)
+                    };
+                    // To write down what it reaches takes allocations, which some tests count.
+                    let passes = alone(&reaching) || alone(&[]);
                     let seconds = began.elapsed().as_secs_f64();
-                    let passes = run.ended.is_none() && run.passed.contains(name);
                     if !passes {
                         eprintln!("{program} {name} does not pass in {seconds:.0} s, and is not played");
                         continue;

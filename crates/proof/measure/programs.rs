@@ -10,7 +10,7 @@ use std::{
 
 /// How far the tools go.
 const LENGTHS: [(&str, &str); 7] = [
-    ("ELECTION_SIM_SEEDS", "2000"),
+    ("ELECTION_SIM_SEEDS", "1000"),
     ("PROOF_STATES", "20000"),
     ("PROPTEST_CASES", "32"),
     ("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true"),
