@@ -24,11 +24,7 @@ use kube::{
         watcher,
     },
 };
-use kube_leader_gate::{
-    CancellationToken, Candidate, Election,
-    election::ErrElectionEnded,
-    runtime::{self, Skipped},
-};
+use kube_leader_gate::{CancellationToken, Candidate, Election, election::ErrElectionEnded, runtime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -36,7 +32,8 @@ use std::{num::NonZeroU8, sync::Arc, time::Duration};
 
 /// The field manager of what it applies, and the name of its lease.
 pub const NAME: &str = "greeting-operator";
-const CONNECTIONS: NonZeroU8 = NonZeroU8::new(4).unwrap();
+/// How many reconciliations run at a time. Without a bound, a new leader would begin all of them at once.
+const AT_A_TIME: NonZeroU8 = NonZeroU8::new(8).unwrap();
 const FINALIZER: &str = "example.com/greeting-operator";
 
 /// The name to greet.
@@ -57,8 +54,6 @@ pub struct GreetingStatus {
 pub enum Mode {
     /// Every replica runs the whole controller with warm caches; only the leader's writes pass
     Gated,
-    /// As gated, but a gain reconciles all objects at once, and no connection is kept open; to compare with
-    WholeStore,
     /// The leader alone runs the controller, which is built anew for each term
     LeadingOnly,
 }
@@ -72,9 +67,8 @@ pub async fn run(
     shutdown: CancellationToken,
 ) -> Result<(), ErrElectionEnded> {
     match mode {
-        Mode::Gated | Mode::WholeStore => {
-            let candidate = election.candidate();
-            let work = gated(client, candidate, mode, shutdown.clone());
+        Mode::Gated => {
+            let work = gated(client, election.candidate(), shutdown.clone());
             election.run_until(shutdown.cancelled(), work).await.map(drop)
         }
         Mode::LeadingOnly => {
@@ -84,9 +78,9 @@ pub async fn run(
     }
 }
 
-/// Runs on every replica. At a gain of leadership, the objects whose writes the gate rejected while this replica followed
-/// are reconciled first, and all others after them.
-async fn gated(client: Client, candidate: Candidate, mode: Mode, shutdown: CancellationToken) {
+/// Runs on every replica. At a gain of leadership, all objects are reconciled again: also those whose writes the gate rejected
+/// while this replica followed.
+async fn gated(client: Client, candidate: Candidate, shutdown: CancellationToken) {
     // The watch needs the kind. This replica applies it once it leads, unless another replica has.
     let mut gains = candidate.gains();
     let applied = tokio::select! {
@@ -94,13 +88,10 @@ async fn gated(client: Client, candidate: Candidate, mode: Mode, shutdown: Cance
         () = installed(&client) => false,
         () = shutdown.cancelled() => return,
     };
-    let controller = controller(&client, shutdown.clone());
-    let skipped = Skipped::new(&candidate, controller.store(), ());
-    let controller = match mode {
-        Mode::WholeStore => controller.reconcile_all_on(candidate.gains()),
-        _ => controller.reconcile_on(skipped.due()),
-    };
-    let work = controller.run(skipped.gated(reconcile), retry, Arc::new(client.clone())).for_each(complain);
+    let work = controller(&client, shutdown.clone())
+        .reconcile_all_on(candidate.gains())
+        .run(runtime::gated(reconcile), retry, Arc::new(client.clone()))
+        .for_each(complain);
     // A new version of this program brings its own kind, beside the work: no object waits for it.
     let kind = async {
         let mut applied = applied;
@@ -111,7 +102,7 @@ async fn gated(client: Client, candidate: Candidate, mode: Mode, shutdown: Cance
     tokio::select! {
         _ = async { tokio::join!(work, kind) } => {}
         // For the first writes of a term.
-        never = runtime::keep_open(client.clone(), CONNECTIONS), if mode == Mode::Gated => match never {},
+        never = runtime::keep_open(client.clone(), AT_A_TIME) => match never {},
     }
 }
 
@@ -127,6 +118,7 @@ fn controller(client: &Client, shutdown: CancellationToken) -> Controller<Greeti
     let greetings: Api<Greeting> = Api::default_namespaced(client.clone());
     let texts: Api<ConfigMap> = Api::default_namespaced(client.clone());
     Controller::new(greetings, watcher::Config::default())
+        .with_config(controller::Config::default().concurrency(AT_A_TIME.get().into()))
         .owns(texts, watcher::Config::default())
         .graceful_shutdown_on(shutdown.cancelled_owned())
 }

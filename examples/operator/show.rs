@@ -51,7 +51,7 @@ pub async fn play(mode: Mode) -> Result<(), Failure> {
         replicas.start()?;
     }
     let how = match mode {
-        Mode::Gated | Mode::WholeStore => "each runs the whole controller, of which one writes",
+        Mode::Gated => "each runs the whole controller, of which one writes",
         Mode::LeadingOnly => "the one that leads runs the controller",
     };
     println!("three replicas, {how}: {} leads", replicas.leader().await?);

@@ -19,8 +19,8 @@ const ANSWERED_BY_THEN: Duration = Duration::from_secs(10);
 /// kernel holds the request back until the API server has acknowledged the end of the handshake, and the API server's
 /// kernel delays that acknowledgement by 40 ms. An open connection costs neither.
 ///
-/// Four are enough for [`Skipped`](super::Skipped). Each HTTP/1.1 connection carries one request at a time, so a single one
-/// helps the first write alone.
+/// As many as the controller reconciles at a time (`controller::Config::concurrency` of kube-runtime) are enough. Each
+/// HTTP/1.1 connection carries one request at a time, so a single one helps the first write alone.
 ///
 /// It never ends. Run it beside the work, in a `select!` that ends with the work. If a request fails, it tries again at the
 /// next look, and logs nothing: the watches do. It spawns no task. Dropping it closes nothing, and the connections are

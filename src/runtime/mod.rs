@@ -32,8 +32,8 @@
 //! | | gated mode | leading only |
 //! | --- | --- | --- |
 //! | runs | the whole controller, on every replica | the work, during a term; the watch, on every replica |
-//! | with | [`Candidate::gains`](crate::Candidate::gains) and [`gated`], or [`Skipped`] | [`replay()`] and [`Replay::during`] |
-//! | at a gain | every cached object is reconciled again: all at once, or with [`Skipped`] those that the follower skipped first, and the others slowly after them | the stream yields every cached object, then each change |
+//! | with | [`Candidate::gains`](crate::Candidate::gains) and [`gated`] | [`replay()`] and [`Replay::during`] |
+//! | at a gain | every cached object is reconciled again | the stream yields every cached object, then each change |
 //! | for | reconcilers | programs that act on events, or must not run at all on a follower |
 //!
 //! # The rules
@@ -50,8 +50,9 @@
 //! 4. This module spawns no task.
 //!
 //! # What to know
-//! - [`Skipped`] is the better choice for hundreds of objects or more. It needs a feature of kube that is marked unstable,
-//!   so [`gated`] with `candidate.gains()` stays. [`keep_open`] makes the first writes of a term faster.
+//! - After a gain, kube-runtime starts the reconciliations of all objects at once. `controller::Config::concurrency` bounds
+//!   how many run at a time. Set it if there may be hundreds of objects: an API server answers some of a thousand writes at
+//!   once with 429. [`keep_open`] makes the first writes of a term faster.
 //! - While a controller's watch fails, kube-runtime pauses all its triggers for its backoff, which grows to 30 s and
 //!   more. A gain during the pause takes effect after it. `Controller::trigger_backoff` sets another backoff.
 //! - kube-runtime adds `Config::debounce` to each trigger: a change, a requeue, and a gain. So all first writes of a term
@@ -124,12 +125,10 @@ mod feed;
 mod keep_open;
 mod reconcile;
 mod replay;
-mod skipped;
 
 pub use self::{
     keep_open::keep_open,
     reconcile::gated,
     replay::{Replay, replay},
-    skipped::Skipped,
 };
 pub use kube_runtime;

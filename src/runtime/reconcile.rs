@@ -38,18 +38,13 @@ where
     F: Future<Output = Result<Action, E>> + Send + 'static,
     E: Error + 'static,
 {
-    move |object, context| reconcile(object, context).map(|outcome| judge(outcome).outcome).boxed()
+    move |object, context| reconcile(object, context).map(judge).boxed()
 }
 
-/// What the controller learns of a reconciliation, and whether the object was skipped.
-pub(super) struct Verdict<E> {
-    pub(super) outcome: Result<Action, E>,
-    pub(super) skipped: bool,
-}
-
-pub(super) fn judge<E: Error + 'static>(outcome: Result<Action, E>) -> Verdict<E> {
+/// What the controller learns of a reconciliation.
+fn judge<E: Error + 'static>(outcome: Result<Action, E>) -> Result<Action, E> {
     let error = match outcome {
-        Ok(action) => return Verdict { outcome: Ok(action), skipped: false },
+        Ok(action) => return Ok(action),
         Err(error) => error,
     };
     if let Some(lost) = ErrLeadershipLost::find(&error) {
@@ -57,15 +52,12 @@ pub(super) fn judge<E: Error + 'static>(outcome: Result<Action, E>) -> Verdict<E
             loss = lost.loss().as_str(),
             "a write was cut off, its outcome is unknown; left to the next leader"
         );
-    } else {
-        match ErrNotLeader::find(&error) {
-            None => return Verdict { outcome: Err(error), skipped: false },
-            // The API server may have heard late that this process leads. Then no other replica would do it.
-            Some(refused) if refused.refusal().is_some() => {
-                return Verdict { outcome: Ok(Action::requeue(HEARD_BY_THEN)), skipped: true };
-            }
-            Some(_) => {}
-        }
+        return Ok(Action::await_change());
     }
-    Verdict { outcome: Ok(Action::await_change()), skipped: true }
+    match ErrNotLeader::find(&error) {
+        None => Err(error),
+        // The API server may have heard late that this process leads. Then no other replica would do it.
+        Some(refused) if refused.refusal().is_some() => Ok(Action::requeue(HEARD_BY_THEN)),
+        Some(_) => Ok(Action::await_change()),
+    }
 }

@@ -13,7 +13,7 @@ pub struct Table {
 const PARTS: usize = 6;
 
 impl Table {
-    pub const HEAD: &str = "| at a gain | until the release | until the next leader | until its first write | until the answer | all | \
+    pub const HEAD: &str = "| works on | until the release | until the next leader | until its first write | until the answer | all | \
         until the changed object | writes within 0.1 s, 1 s |\n| --- | --- | --- | --- | --- | --- | --- | --- |";
 
     pub fn new(name: &'static str) -> Self {

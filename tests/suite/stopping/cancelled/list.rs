@@ -57,11 +57,9 @@ const TESTS: &[(&str, &[&str])] = &[
     ),
     ("lease/pool/access.rs authorization", &["authorization_dropped_at_each_poll_can_be_repeated"]),
     ("runtime/keep_open.rs keep_open", &["keep_open_dropped_at_each_poll_leaves_no_task"]),
-    ("runtime/reconcile.rs gated", &[RECONCILIATION]),
+    ("runtime/reconcile.rs gated", &["reconciliation_dropped_at_each_poll_leaves_nothing"]),
     ("runtime/replay.rs during", &["replay_dropped_at_each_poll_loses_no_event"]),
     ("runtime/replay.rs replay", &[WATCHED]),
-    ("runtime/skipped.rs due", &["due_objects_dropped_at_each_poll_are_all_handed_out"]),
-    ("runtime/skipped.rs gated", &[RECONCILIATION]),
     ("shutdown.rs shutdown_signal", &["shutdown_signal_dropped_at_each_poll_leaves_the_signal_to_others"]),
     (
         "testing/lock_conformance.rs lock_conformance",
@@ -69,7 +67,6 @@ const TESTS: &[(&str, &[&str])] = &[
     ),
 ];
 
-const RECONCILIATION: &str = "reconciliation_dropped_at_each_poll_notes_nothing";
 const WATCHED: &str = "watched_stream_dropped_at_each_poll_loses_no_event";
 
 /// What a public function may return to be in the list.

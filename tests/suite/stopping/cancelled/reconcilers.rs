@@ -10,14 +10,13 @@ use kube::{
     ResourceExt,
     runtime::{
         controller::Action,
-        reflector::ObjectRef,
         watcher::{self, Event},
     },
 };
 use kube_leader_gate::{
     Candidate,
     election::Running,
-    runtime::{Replay, Skipped, gated, keep_open, replay},
+    runtime::{Replay, gated, keep_open, replay},
     testing::{ApiServer, Fault},
 };
 use std::{collections::BTreeSet, num::NonZeroU8, sync::Arc, time::Duration};
@@ -110,62 +109,25 @@ fn replay_dropped_at_each_poll_loses_no_event() {
     assert!(worlds > 6, "{worlds}");
 }
 
+/// A reconciler of a follower, whose write the gate refuses after two pauses.
 #[test]
-fn due_objects_dropped_at_each_poll_are_all_handed_out() {
+fn reconciliation_dropped_at_each_poll_leaves_nothing() {
     let worlds = dropped_at_each_poll(async |cut| {
         let server = ApiServer::new();
-        let (a, leader) = leads(&server).await;
-        let (replay, watched) = filled();
-        let _watched = watched.collect::<Vec<_>>().await;
-        let skipped = Skipped::new(&leader, replay.store(), ());
-        let mut due = read_on(cut, skipped.due(), |objects| objects.len() == THINGS).await;
-        due.sort_by_key(|object| object.name.clone());
-        due.dedup();
-        assert_eq!(due.len(), THINGS);
-        drop(a);
+        let election = candidate(&server, "a");
+        let client = Arc::new(gated_client(&server, &election, "a"));
+        let reconcile = |_: Arc<ConfigMap>, client: Arc<kube_client::Client>| async move {
+            pass_ms(1).await;
+            pass_ms(1).await;
+            write(&client).await.map(|()| Action::await_change())
+        };
+        let outcome = cut.off(gated(reconcile)(Arc::new(thing("thing-0")), client.clone())).await;
+        assert!(outcome.is_none_or(|outcome| outcome.is_ok()), "it is skipped");
+        assert_eq!(Arc::strong_count(&client), 1, "the reconciliation is dropped");
+        drop((election, client));
         until(SOON, "no task is left", || tasks() == 0).await;
     });
     assert!(worlds > 6, "{worlds}");
-}
-
-/// A reconciler of a follower, whose write the gate refuses after two pauses.
-#[test]
-fn reconciliation_dropped_at_each_poll_notes_nothing() {
-    for noting in [false, true] {
-        let worlds = dropped_at_each_poll(async |cut| {
-            let server = ApiServer::new();
-            let election = candidate(&server, "a");
-            let (leader, client) = (election.candidate(), gated_client(&server, &election, "a"));
-            let (replay, watched) = filled();
-            let _watched = watched.collect::<Vec<_>>().await;
-            let skipped = Skipped::new(&leader, replay.store(), ());
-            let reconcile = |_: Arc<ConfigMap>, client: Arc<kube_client::Client>| async move {
-                pass_ms(1).await;
-                pass_ms(1).await;
-                write(&client).await.map(|()| Action::await_change())
-            };
-            // Without a note, the objects come in the order of the store.
-            let (first, last) =
-                (replay.store().state()[0].clone(), replay.store().state()[THINGS - 1].clone());
-            let client = Arc::new(client);
-            let outcome = if noting {
-                cut.off(skipped.gated(reconcile)(last.clone(), client.clone())).await
-            } else {
-                cut.off(gated(reconcile)(last.clone(), client.clone())).await
-            };
-            assert!(outcome.is_none_or(|outcome| outcome.is_ok()), "it is skipped");
-            assert_eq!(Arc::strong_count(&client), 1, "the reconciliation is dropped");
-            let a = election.start();
-            let mut due = skipped.due();
-            let begins = if noting && cut.completed() { last } else { first };
-            assert_eq!(within(FIRST, "it leads", due.next()).await, Some(ObjectRef::from_obj(&*begins)));
-            let rest: BTreeSet<_> = due.take(THINGS - 1).map(|it| it.name).collect().await;
-            assert_eq!(rest.len(), THINGS - 1, "each once");
-            drop((a, client));
-            until(SOON, "no task is left", || tasks() == 0).await;
-        });
-        assert!(worlds > 6, "{worlds}");
-    }
 }
 
 /// It never completes. Each look hangs for a while.

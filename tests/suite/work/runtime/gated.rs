@@ -1,10 +1,11 @@
 //! Gated mode: a controller on every replica.
 
 use crate::{
-    support::{FIRST, SOON, pass, until},
+    support::{FIRST, LEASE, SOON, pass, steal, until},
     work::runtime::logs::Logs,
     work::runtime::things::{Replica, depose, is_done, looks, reconcile, start, until_seen, want},
 };
+use fastrand::Rng;
 use http::{Request, Response};
 use kube::runtime::controller::Action;
 use kube_leader_gate::{
@@ -14,7 +15,7 @@ use kube_leader_gate::{
     runtime::gated,
     testing::{ApiServer, Fault, WatchBreak},
 };
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, convert::Infallible, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tower::{Layer, ServiceExt, service_fn};
 
@@ -121,6 +122,40 @@ async fn idle_follower_sends_few_requests() {
         0
     );
     assert_eq!((a.errors(), b.errors()), (vec![], vec![]));
+}
+
+/// Changes, gains, losses and failed writes by chance: in the end everything is right.
+#[tokio::test(start_paused = true)]
+async fn random_gains_lose_no_object() {
+    let (mut terms, mut changes) = (BTreeSet::new(), 0);
+    for seed in 0..6 {
+        let server = ApiServer::new();
+        let mut rng = Rng::with_seed(seed);
+        let (a, b) = settled(&server).await;
+        let replicas = [a, b];
+        let mut failing = None;
+        for step in 0..150 {
+            match rng.u8(..12) {
+                0..6 => {
+                    want(&server, NAMES[rng.usize(..NAMES.len())], &format!("step {step}"));
+                    changes += 1;
+                }
+                6 if server.object(LEASE).is_some() => depose(&server),
+                7 if server.object(LEASE).is_some() => steal(&server),
+                8 => failing = Some(server.inject(Fault::status(503).verb("patch").resource("configmaps"))),
+                9 => failing = None,
+                10 => pass(Duration::from_millis(rng.u64(..20_000))).await,
+                _ => pass(Duration::from_millis(rng.u64(..100))).await,
+            }
+            let leader = replicas.iter().find_map(|it| it.running.candidate().term());
+            terms.extend(leader.map(|term| (seed, term.to_string())));
+        }
+        drop(failing);
+        let right = || NAMES.iter().all(|name| is_done(&server, name));
+        until(Duration::from_secs(60), &format!("seed {seed}: all is right"), right).await;
+    }
+    let terms = terms.len();
+    assert!(terms > 30 && changes > 300, "the seeds do too little: {terms} terms, {changes} changes");
 }
 
 /// A controller pauses all its triggers while it backs off from a failing watch. A gain waits, and is not lost.

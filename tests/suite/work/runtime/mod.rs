@@ -8,7 +8,6 @@ pub mod logs;
 mod per_term;
 mod races;
 mod replay;
-mod skipped;
 mod things;
 mod threads;
 mod viewer;

@@ -3,9 +3,7 @@
 use crate::{
     support::{FIRST, SOON, pass, until},
     work::runtime::logs::Logs,
-    work::runtime::things::{
-        AtGain, Context, depose, is_done, path, reconcile, start, start_with, until_seen, want,
-    },
+    work::runtime::things::{Context, depose, is_done, path, reconcile, start, until_seen, want},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::runtime::{
@@ -19,18 +17,12 @@ use tokio::sync::Semaphore;
 /// The gate rejects the write before the gain. The gain fires. Only then does the reconciler return the rejection.
 #[tokio::test(start_paused = true)]
 async fn refusal_that_arrives_after_gain_is_retried() {
-    for at_gain in [AtGain::Everything, AtGain::SkippedFirst] {
-        refusal_arrives_after_gain(at_gain).await;
-    }
-}
-
-async fn refusal_arrives_after_gain(at_gain: AtGain) {
     let server = ApiServer::new();
     let a = start(&server, "a", reconcile);
     until(FIRST, "a leads", || a.leads()).await;
     let may_return = Arc::new(Semaphore::new(0));
     let wait = may_return.clone();
-    let b = start_with(&server, "b", at_gain, move |thing, context| {
+    let b = start(&server, "b", move |thing, context| {
         let wait = wait.clone();
         async move {
             let outcome = reconcile(thing, context).await;
@@ -58,15 +50,9 @@ async fn refusal_arrives_after_gain(at_gain: AtGain) {
 /// The outcome of the write is unknown. The next leader, which may be this process, checks it.
 #[tokio::test(start_paused = true)]
 async fn cut_off_write_is_reconciled_at_next_gain() {
-    for at_gain in [AtGain::Everything, AtGain::SkippedFirst] {
-        write_is_cut_off(at_gain).await;
-    }
-}
-
-async fn write_is_cut_off(at_gain: AtGain) {
     let server = ApiServer::new();
     let (logs, _guard) = Logs::capture();
-    let a = start_with(&server, "a", at_gain, reconcile);
+    let a = start(&server, "a", reconcile);
     until(FIRST, "a leads", || a.leads()).await;
     let hang = server.inject(Fault::hang_before().verb("patch").resource("configmaps"));
     want(&server, "x", "1");

@@ -12,22 +12,14 @@ use kube::{
         watcher,
     },
 };
-use kube_leader_gate::{
-    election::Running,
-    runtime::{Skipped, gated},
-    testing::ApiServer,
-};
+use kube_leader_gate::{election::Running, runtime::gated, testing::ApiServer};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     future::{self, Future},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
-use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 /// A replica that reconciles things. Dropping it is a crash.
@@ -41,10 +33,6 @@ pub struct Context {
     pub things: Api<ConfigMap>,
     /// Reconciliations begun, by name.
     pub begun: Mutex<BTreeMap<String, usize>>,
-    /// The same, in their order.
-    pub order: Mutex<Vec<(Instant, String)>>,
-    /// Objects that were handed to the controller and are gone.
-    pub gone: AtomicUsize,
     /// Errors that reached the error policy.
     pub errors: Mutex<Vec<String>>,
 }
@@ -84,24 +72,8 @@ pub async fn reconcile(thing: Arc<ConfigMap>, context: Arc<Context>) -> Result<A
     Ok(Action::await_change())
 }
 
-/// What a gain hands to the controller.
-#[derive(Clone, Copy, Debug)]
-pub enum AtGain {
-    Everything,
-    SkippedFirst,
-}
-
 /// A controller as in the guide, with this reconciler.
 pub fn start<F, Fut, E>(server: &ApiServer, identity: &str, reconcile: F) -> Replica
-where
-    F: FnMut(Arc<ConfigMap>, Arc<Context>) -> Fut + Send + 'static,
-    Fut: Future<Output = Result<Action, E>> + Send + 'static,
-    E: std::error::Error + Send + 'static,
-{
-    start_with(server, identity, AtGain::Everything, reconcile)
-}
-
-pub fn start_with<F, Fut, E>(server: &ApiServer, identity: &str, at_gain: AtGain, reconcile: F) -> Replica
 where
     F: FnMut(Arc<ConfigMap>, Arc<Context>) -> Fut + Send + 'static,
     Fut: Future<Output = Result<Action, E>> + Send + 'static,
@@ -117,28 +89,16 @@ where
         Action::requeue(Duration::from_secs(1))
     };
     let candidate = running.candidate();
-    let controller = Controller::new(things, watcher::Config::default());
-    let skipped = Skipped::new(candidate, controller.store(), ());
-    let outcomes = match at_gain {
-        AtGain::Everything => controller
-            .reconcile_all_on(candidate.gains())
-            .run(gated(reconcile), policy, context.clone())
-            .boxed(),
-        AtGain::SkippedFirst => controller
-            .reconcile_on(skipped.due())
-            .run(skipped.gated(reconcile), policy, context.clone())
-            .boxed(),
-    };
-    let seen = context.clone();
-    let controller = outcomes.for_each(move |outcome| {
-        match outcome {
-            Err(error @ ControllerError::ReconcilerFailed(..)) => tracing::error!(%error, "reconcile failed"),
+    let controller = Controller::new(things, watcher::Config::default())
+        .reconcile_all_on(candidate.gains())
+        .run(gated(reconcile), policy, context.clone())
+        .for_each(|outcome| {
             // As in the guides: an object that is gone is no failure.
-            Err(ControllerError::ObjectNotFound(_)) => drop(seen.gone.fetch_add(1, Ordering::SeqCst)),
-            _ => {}
-        }
-        future::ready(())
-    });
+            if let Err(error @ ControllerError::ReconcilerFailed(..)) = outcome {
+                tracing::error!(%error, "reconcile failed");
+            }
+            future::ready(())
+        });
     Replica { running, context, _controller: AbortOnDropHandle::new(tokio::spawn(controller)) }
 }
 
@@ -163,18 +123,11 @@ impl Replica {
 
 impl Context {
     pub fn new(things: Api<ConfigMap>) -> Self {
-        Self {
-            things,
-            begun: Mutex::default(),
-            order: Mutex::default(),
-            gone: AtomicUsize::default(),
-            errors: Mutex::default(),
-        }
+        Self { things, begun: Mutex::default(), errors: Mutex::default() }
     }
 
     pub fn begin(&self, thing: &ConfigMap) {
         *self.begun.lock().unwrap().entry(thing.name_any()).or_default() += 1;
-        self.order.lock().unwrap().push((Instant::now(), thing.name_any()));
     }
 
     pub fn begun(&self, name: &str) -> usize {
