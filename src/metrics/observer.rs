@@ -1,4 +1,4 @@
-//! The task that passes all counts to the recorder, and the metrics of lease calls and of the time without a holder.
+//! The task that keeps the gauges up to date, and the metrics of lease calls and of the time without a holder.
 
 use super::{
     names::{
@@ -6,7 +6,7 @@ use super::{
         LOSSES_TOTAL, Labels, MASTER_STATUS, SLOWPATH_TOTAL, TIME_TO_DEADLINE_SECONDS, TRANSITIONS_TOTAL,
         WRITES_UNDER_WAY, describe, outlive,
     },
-    tally::Tally,
+    writes::Writes,
 };
 use crate::{
     election::{Candidate, LeaseCall, LeaseHook},
@@ -27,7 +27,6 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 struct MetricsObserver {
     labels: Labels,
-    tally: Arc<Tally>,
     calls: Arc<Calls>,
     candidate: Candidate,
     holder: Option<Arc<str>>,
@@ -36,13 +35,12 @@ struct MetricsObserver {
 
 pub(super) async fn attend(
     labels: Labels,
-    tally: Arc<Tally>,
     calls: Arc<Calls>,
     candidate: Candidate,
     stopped: CancellationToken,
 ) {
     let mut changes = candidate.changes();
-    let mut observer = MetricsObserver { labels, tally, calls, candidate, holder: None, term: None };
+    let mut observer = MetricsObserver { labels, calls, candidate, holder: None, term: None };
     observer.begin();
     let mut period = interval(PERIOD);
     period.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -61,7 +59,7 @@ impl MetricsObserver {
     /// Starts all metrics at zero.
     fn begin(&self) {
         describe();
-        Tally::begin(&self.labels);
+        Writes::begin(&self.labels);
         self.calls.begin();
         self.labels.counter(TRANSITIONS_TOTAL, []).increment(0);
         for loss in [Loss::Released, Loss::Expired, Loss::Taken, Loss::Deleted, Loss::Abandoned] {
@@ -92,7 +90,6 @@ impl MetricsObserver {
         labels.gauge(LEADERLESS_SECONDS).set(self.calls.leaderless(candidate.leadership().now()));
         let writes = u32::try_from(candidate.leadership().writes_under_way()).unwrap_or(u32::MAX);
         labels.gauge(WRITES_UNDER_WAY).set(writes);
-        self.tally.publish(labels);
     }
 
     fn losses(&self, loss: Loss) -> Counter {

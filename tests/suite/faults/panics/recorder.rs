@@ -43,7 +43,7 @@ impl Recorder for Broken {
     }
 }
 
-/// Every call and every failure of a call is reported. The term goes on, and so do writes.
+/// Every write, every call and every failure of a call is reported. The term goes on, and so do writes.
 #[tokio::test(start_paused = true)]
 async fn s9_panic_of_a_recorder_does_not_cost_the_term() {
     let broken = Broken::default();

@@ -1,7 +1,6 @@
 //! What an exporter shows of an election over the in-process API server, and the documents that use it.
 #![expect(clippy::float_cmp, reason = "counts are whole numbers, which a float holds as they are")]
 
-mod allocations;
 mod calls;
 mod documents;
 mod formats;

@@ -104,5 +104,5 @@ pub async fn measured(server: &ApiServer) -> (Running, Client) {
     (running, client)
 }
 
-/// Longer than a count may wait until it is carried over.
+/// Longer than the age of a gauge.
 pub const PUBLISHED: std::time::Duration = std::time::Duration::from_millis(1100);
