@@ -16,7 +16,8 @@
 //! ```
 //!
 //! [`ElectionBuilder::events`] makes the election report to `events.k8s.io/v1`, in the lease's namespace and about
-//! the Lease. The words and the reason are client-go's, so tools that look for those events find these:
+//! the Lease, through kube-runtime's [`Recorder`]. The words and the reason are client-go's, so tools that look for
+//! those events find these:
 //!
 //! ```text
 //! LAST SEEN   TYPE     REASON           OBJECT                MESSAGE
@@ -27,30 +28,35 @@
 //! 1. The election never waits for an event. A separate task writes the events one after the other, each within the
 //!    election's call timeout. A stop waits for the last ones, but at most for one call timeout. If the election is
 //!    dropped or the process is killed, it reports nothing.
-//! 2. In an outage, each event is tried five times, one retry period apart. If the API server refuses an event (401,
-//!    403, 404), it is not tried again. At most 16 events wait. After that the oldest are dropped, and the log says
-//!    how many.
-//! 3. Trouble is logged as a warning: when it changes, and every five minutes while it lasts.
+//! 2. If a replica gains or loses the lease again within six minutes, the recorder does not create another Event. It
+//!    counts the repetition in the `series` of the first one.
+//! 3. In an outage, each event is tried five times, one retry period apart. It has the time of the attempt that
+//!    succeeds. If the answer to an attempt is lost, the event may appear twice. At most 16 events wait. After that the
+//!    oldest are dropped, and the log says how many.
+//! 4. If the API server refuses an event (401, 403, 404), it is not tried again, and only this event is lost. So a Role
+//!    that grants `create` without `patch` loses the repetitions.
+//! 5. Trouble is logged as a warning: when it changes, and every five minutes while it lasts.
+//! 6. The recorder makes the Event's name from the name of the Lease. If that has more than 236 bytes, the API server
+//!    refuses the events.
 //!
-//! It needs `create` on `events`. A Role cannot limit this to names:
+//! It needs `create` and `patch` on `events`. A Role cannot limit this to names:
 //!
 //! ```yaml
 //! - apiGroups: [events.k8s.io]
 //!   resources: [events]
-//!   verbs: [create]
+//!   verbs: [create, patch]
 //! ```
 
 use crate::{
-    api::{Authorized, RateLimitedLog, call},
+    api::RateLimitedLog,
     election::{Candidate, ElectionBuilder},
     leadership::Term,
     lease::{ErrLock, ErrLockKind},
 };
 use futures_util::StreamExt;
-use http::Method;
-use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube_client::Client;
-use serde_json::{Value, json};
+use kube_runtime::events::{Event, EventType, Recorder, Reporter};
 use tokio::{
     sync::broadcast::{self, Receiver, error::RecvError},
     time::{sleep, timeout},
@@ -64,25 +70,16 @@ const WAITING: usize = 16;
 const ATTEMPTS: u32 = 5;
 
 /// What the Role of a candidate has to grant.
-const ROLE: &str = "grant it create on events in events.k8s.io, by a Role in the lease's namespace";
+const ROLE: &str = "grant it create and patch on events in events.k8s.io, by a Role in the lease's namespace";
 
-const LONGEST_NAME: usize = 253;
 /// The limit of a qualified name.
 const LONGEST_CONTROLLER: usize = 63;
 const LONGEST_INSTANCE: usize = 128;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Change {
     Gained,
     Lost,
-}
-
-/// The beginning or the end of a term.
-#[derive(Clone, Debug)]
-struct Transition {
-    change: Change,
-    term: Term,
-    at: Timestamp,
 }
 
 impl ElectionBuilder {
@@ -91,17 +88,17 @@ impl ElectionBuilder {
     /// Use a separate client without a gate. A gate would reject the report of a loss
     /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
     pub fn events(self, client: Client) -> Self {
-        self.attend(|candidate, stopped| report(client.into(), candidate, stopped))
+        self.attend(|candidate, stopped| report(client, candidate, stopped))
     }
 }
 
-async fn report(client: Authorized, candidate: Candidate, stopped: CancellationToken) {
+async fn report(client: Client, candidate: Candidate, stopped: CancellationToken) {
     let (tell, told) = broadcast::channel(WAITING);
-    tokio::join!(follow(&candidate, stopped, tell), write_each(&client, &candidate, told));
+    tokio::join!(follow(&candidate, stopped, tell), write_each(client, &candidate, told));
 }
 
-/// Sends each transition until the election has stopped.
-async fn follow(candidate: &Candidate, stopped: CancellationToken, tell: broadcast::Sender<Transition>) {
+/// Sends each beginning and each end of a term until the election has stopped.
+async fn follow(candidate: &Candidate, stopped: CancellationToken, tell: broadcast::Sender<(Change, Term)>) {
     let mut states = candidate.changes();
     let mut led = None;
     loop {
@@ -111,8 +108,8 @@ async fn follow(candidate: &Candidate, stopped: CancellationToken, tell: broadca
         let term = state.unwrap_or_else(|| candidate.leadership().state()).term;
         if term != led {
             // This task may have missed the states between two terms.
-            let lost = led.take().map(|term| Transition::now(Change::Lost, term));
-            let gained = term.clone().map(|term| Transition::now(Change::Gained, term));
+            let lost = led.take().map(|term| (Change::Lost, term));
+            let gained = term.clone().map(|term| (Change::Gained, term));
             for transition in lost.into_iter().chain(gained) {
                 // Cannot fail: the receiver lives until this has ended.
                 let _ = tell.send(transition);
@@ -125,12 +122,13 @@ async fn follow(candidate: &Candidate, stopped: CancellationToken, tell: broadca
     }
 }
 
-/// Writes each transition that it receives, until the sender is gone.
-async fn write_each(client: &Authorized, candidate: &Candidate, mut told: Receiver<Transition>) {
+/// Writes each event that it receives, until the sender is gone.
+async fn write_each(client: Client, candidate: &Candidate, mut told: Receiver<(Change, Term)>) {
+    let recorder = Recorder::new(client, reporter(candidate));
     let mut rate_limited_log = RateLimitedLog::new("events cannot be written");
     loop {
         match told.recv().await {
-            Ok(transition) => write(client, candidate, &transition, &mut rate_limited_log).await,
+            Ok((change, term)) => write(&recorder, candidate, change, &term, &mut rate_limited_log).await,
             Err(RecvError::Lagged(dropped)) => {
                 tracing::warn!(dropped, "events were dropped: too many wait to be written");
             }
@@ -140,28 +138,24 @@ async fn write_each(client: &Authorized, candidate: &Candidate, mut told: Receiv
 }
 
 async fn write(
-    client: &Authorized,
+    recorder: &Recorder,
     candidate: &Candidate,
-    transition: &Transition,
+    change: Change,
+    term: &Term,
     rate_limited_log: &mut RateLimitedLog,
 ) {
-    let (event, timing) = (transition.event(candidate), candidate.timing());
+    let (event, regarding, timing) =
+        (event(change, candidate), regarding(candidate, term), candidate.timing());
     let now = || candidate.leadership().now();
-    let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", candidate.lease().namespace());
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
             sleep(timing.retry_period()).await;
         }
-        let created = call(client, Method::POST, path.clone(), Some(&event));
-        let error = match timeout(timing.call_timeout(), created).await {
-            Ok(Ok(_)) => return rate_limited_log.settle(now()),
-            Ok(Err(error)) => error,
+        let error = match timeout(timing.call_timeout(), recorder.publish(&event, &regarding)).await {
+            Ok(Ok(())) => return rate_limited_log.settle(now()),
+            Ok(Err(error)) => ErrLock::from(error),
             Err(_) => ErrLock::timeout(timing.call_timeout()),
         };
-        // An earlier attempt created it, but its answer was lost.
-        if error.kind() == ErrLockKind::Conflict {
-            return rate_limited_log.settle(now());
-        }
         rate_limited_log.raise(error.kind().as_str(), &error.explain(ROLE), now());
         let refused = [ErrLockKind::Unauthorized, ErrLockKind::Forbidden, ErrLockKind::NotFound];
         if refused.contains(&error.kind()) {
@@ -170,49 +164,37 @@ async fn write(
     }
 }
 
-impl Transition {
-    fn now(change: Change, term: Term) -> Self {
-        Self { change, term, at: Timestamp::now() }
-    }
+/// Who reports. A lease usually has the name of its controller.
+fn reporter(candidate: &Candidate) -> Reporter {
+    let controller = head(candidate.lease().name(), LONGEST_CONTROLLER).trim_end_matches(['-', '.']);
+    let instance = head(candidate.identity().as_str(), LONGEST_INSTANCE);
+    Reporter { controller: controller.to_owned(), instance: Some(instance.to_owned()) }
+}
 
-    /// The Event. It has a unique name, so sending it twice creates it once.
-    fn event(&self, candidate: &Candidate) -> Value {
-        let (lease, identity) = (candidate.lease(), candidate.identity().as_str());
-        let (action, words) = match self.change {
-            Change::Gained => ("BecameLeader", "became leader"),
-            Change::Lost => ("StoppedLeading", "stopped leading"),
-        };
-        let mut regarding = json!({
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "namespace": lease.namespace(),
-            "name": lease.name(),
-        });
-        if !self.term.lease_uid().is_empty() {
-            regarding["uid"] = self.term.lease_uid().into();
-        }
-        json!({
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": { "namespace": lease.namespace(), "name": name(lease.name(), self.at) },
-            "eventTime": self.at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
-            "type": "Normal",
-            "reason": "LeaderElection",
-            "action": action,
-            "note": format!("{identity} {words}"),
-            "regarding": regarding,
-            // A lease usually has the name of its controller.
-            "reportingController": head(lease.name(), LONGEST_CONTROLLER).trim_end_matches(['-', '.']),
-            "reportingInstance": head(identity, LONGEST_INSTANCE),
-        })
+fn event(change: Change, candidate: &Candidate) -> Event {
+    let (action, words) = match change {
+        Change::Gained => ("BecameLeader", "became leader"),
+        Change::Lost => ("StoppedLeading", "stopped leading"),
+    };
+    Event {
+        type_: EventType::Normal,
+        reason: "LeaderElection".to_owned(),
+        note: Some(format!("{} {words}", candidate.identity())),
+        action: action.to_owned(),
+        secondary: None,
     }
 }
 
-/// A unique name: the lease's name, the time and a random part. A list by name is also sorted by time.
-fn name(lease: &str, at: Timestamp) -> String {
-    let unique = format!("{:016x}{:04x}", at.as_nanosecond(), fastrand::u16(..));
-    let lease = head(lease, LONGEST_NAME - 1 - unique.len()).trim_end_matches(['-', '.']);
-    format!("{lease}.{unique}")
+fn regarding(candidate: &Candidate, term: &Term) -> ObjectReference {
+    let (lease, uid) = (candidate.lease(), term.lease_uid());
+    ObjectReference {
+        api_version: Some("coordination.k8s.io/v1".to_owned()),
+        kind: Some("Lease".to_owned()),
+        namespace: Some(lease.namespace().to_owned()),
+        name: Some(lease.name().to_owned()),
+        uid: (!uid.is_empty()).then(|| uid.to_owned()),
+        ..ObjectReference::default()
+    }
 }
 
 /// The first bytes of `text`, up to a whole character.
@@ -227,17 +209,6 @@ fn head(text: &str, most: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_fit_and_sort_by_time() {
-        let at = |second| Timestamp::from_second(second).unwrap();
-        let long = format!("{}.{}", "a".repeat(231), "b".repeat(21));
-        for lease in ["operator", &long] {
-            let names = [1, 2_000_000_000, 4_000_000_000].map(|second| name(lease, at(second)));
-            assert!(names.is_sorted(), "{names:?}");
-            assert!(names.iter().all(|name| name.len() <= LONGEST_NAME && !name.contains("..")), "{names:?}");
-        }
-    }
 
     #[test]
     fn truncation_keeps_whole_characters() {

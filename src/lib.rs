@@ -53,7 +53,7 @@
 //! | [`lease`] | `election` (default) | the Lease, its times, the identity of a candidate |
 //! | [`health`] | `election` (default) | probes for any web server, and a page that says who leads |
 //! | [`runtime`] | `runtime` | gated reconcilers and replays, for kube-runtime |
-//! | [`events`] | `election` | Kubernetes Events about gains and losses |
+//! | [`events`] | `runtime` | Kubernetes Events about gains and losses |
 //! | [`metrics`] | `metrics` | metrics of terms, writes and lease calls, for any exporter |
 //! | [`testing`] | `test-util` | the package `fake-kube-apiserver`, clocks that tests drive, a check of your own lock |
 //!
@@ -67,7 +67,7 @@
 //! | feature | what it brings |
 //! | --- | --- |
 //! | `election` (default) | the election on a Lease, through kube-client |
-//! | `runtime` | what a controller of kube-runtime needs; brings `election` |
+//! | `runtime` | what a controller of kube-runtime needs, and Kubernetes Events; brings `election` |
 //! | `metrics` | metrics through the facade `metrics`; brings `election` |
 //! | `test-util` | a fake API server and clocks, for your tests |
 //!
@@ -88,7 +88,7 @@
 mod api;
 #[cfg(feature = "election")]
 pub mod election;
-#[cfg(feature = "election")]
+#[cfg(feature = "runtime")]
 pub mod events;
 pub mod gate;
 #[cfg(all(doc, any(not(doctest), feature = "election")))]

@@ -3,6 +3,7 @@
 use crate::{
     apiserver::Cluster,
     candidate::{Contender, builder, start},
+    outsider::Outsider,
     real::Real,
     support::{PATIENCE, until, within},
     world::World,
@@ -28,12 +29,12 @@ async fn post(world: &Server, path: &str, body: Value) {
     world.cluster.client("admin").request::<Value>(request).await.expect("an answer");
 }
 
-/// Grants this user what a leader needs, with or without permission to write events.
-async fn grant(world: &Server, user: &str, events: bool) {
+/// Grants this user what a leader needs, and these verbs on events.
+async fn grant(world: &Server, user: &str, verbs: &[&str]) {
     let mut rules =
         vec![json!({ "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["*"] })];
-    if events {
-        rules.push(json!({ "apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"] }));
+    if !verbs.is_empty() {
+        rules.push(json!({ "apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": verbs }));
     }
     post(world, "roles", json!({ "metadata": { "name": "events" }, "rules": rules })).await;
     let group = "rbac.authorization.k8s.io";
@@ -43,6 +44,15 @@ async fn grant(world: &Server, user: &str, events: bool) {
         "subjects": [{ "apiGroup": group, "kind": "User", "name": user }],
     });
     post(world, "rolebindings", binding).await;
+}
+
+/// Another client takes the lease and releases it. Then the candidate leads again.
+async fn lead_again(world: &Server, contender: &Contender) {
+    let outsider = Outsider::of(world);
+    outsider.steal().await;
+    until("the candidate loses the lease", async || !contender.candidate().is_leader()).await;
+    outsider.patch(json!({ "spec": { "holderIdentity": "" } })).await;
+    contender.elected().await;
 }
 
 /// What kubectl shows, oldest first.
@@ -70,10 +80,11 @@ async fn answered(world: &Server, user: &str, code: u16) -> usize {
 
 pub async fn kubectl_events_show_each_gain_and_loss() {
     let world = Real::shared().await;
-    grant(&world, "restricted-2", true).await;
+    grant(&world, "restricted-2", &["create", "patch"]).await;
     let a = reporting(&world, "restricted-2").await;
     let uid = a.candidate().term().expect("a term").lease_uid().to_owned();
     until("the event is written", async || !shown(&world).is_empty()).await;
+    lead_again(&world, &a).await;
     assert_eq!(within(PATIENCE, "the candidate stops", a.running.stop()).await, LeaseEnd::Released);
     let lines = ["became leader", "stopped leading"]
         .map(|what| format!("Normal LeaderElection operator restricted-2 {what}"));
@@ -88,6 +99,7 @@ pub async fn kubectl_events_show_each_gain_and_loss() {
     let request = Request::get(path).body(Vec::new()).expect("a request");
     let list: Value = world.cluster.client("admin").request(request).await.expect("a list");
     for event in list["items"].as_array().expect("items") {
+        assert_eq!(event["series"]["count"], 2, "{event}");
         assert_eq!(event["regarding"]["uid"], *uid);
         assert_eq!(
             (&event["reportingController"], &event["reportingInstance"]),
@@ -98,11 +110,25 @@ pub async fn kubectl_events_show_each_gain_and_loss() {
 
 pub async fn candidate_leads_without_permission_to_write_events() {
     let world = Real::shared().await;
-    grant(&world, "restricted-3", false).await;
+    grant(&world, "restricted-3", &[]).await;
     let a = reporting(&world, "restricted-3").await;
     until("it tries once", async || answered(&world, "restricted-3", 403).await == 1).await;
     a.renews(3).await;
     assert_eq!(answered(&world, "restricted-3", 403).await, 1, "it does not insist");
     assert_eq!(within(PATIENCE, "the candidate stops", a.running.stop()).await, LeaseEnd::Released);
     assert_eq!(shown(&world), [""; 0]);
+}
+
+pub async fn candidate_leads_without_permission_to_patch_events() {
+    let world = Real::shared().await;
+    grant(&world, "restricted-8", &["create"]).await;
+    let a = reporting(&world, "restricted-8").await;
+    lead_again(&world, &a).await;
+    until("it tries the repetition once", async || answered(&world, "restricted-8", 403).await == 1).await;
+    a.renews(3).await;
+    assert_eq!(answered(&world, "restricted-8", 403).await, 1, "it does not insist");
+    assert_eq!(within(PATIENCE, "the candidate stops", a.running.stop()).await, LeaseEnd::Released);
+    let lines = ["became leader", "stopped leading"]
+        .map(|what| format!("Normal LeaderElection operator restricted-8 {what}"));
+    assert_eq!(shown(&world), lines);
 }

@@ -187,6 +187,7 @@ fn main() -> ExitCode {
         needs [server] {
             real_time events::kubectl_events_show_each_gain_and_loss;
             real_time events::candidate_leads_without_permission_to_write_events;
+            real_time events::candidate_leads_without_permission_to_patch_events;
         }
     });
     harness::run(tests)

@@ -1,5 +1,6 @@
 //! What people and machines see of an election: probes, log lines, metrics, Events, troubles.
 
+#[cfg(feature = "runtime")]
 mod events;
 #[cfg(all(feature = "metrics", feature = "runtime"))]
 mod foreign_text;
