@@ -62,12 +62,10 @@
 //! [`name`](RequestInfo::name) never comes from a field selector, and the names of metrics keep their escapes.
 
 mod answer;
+mod byte_class;
 mod path;
-#[cfg(test)]
-mod plain_tests;
 mod query;
 mod resource;
-mod scan;
 mod segment;
 mod verb;
 
@@ -115,7 +113,7 @@ impl<'a> RequestInfo<'a> {
     #[must_use]
     pub fn is_read(&self) -> bool {
         // The method first: most writes need no look at the path.
-        self.has_reading_method() && (self.is_plain_read() || self.reads(self.parts()))
+        self.has_reading_method() && self.reads(self.parts())
     }
 
     /// What the request does.
@@ -234,13 +232,6 @@ impl<'a> RequestInfo<'a> {
         !parts.odd || self.has_reading_method() && self.reads(parts)
     }
 
-    /// Whether it needs no parse to see that this is a read.
-    #[inline]
-    fn is_plain_read(&self) -> bool {
-        let reads = matches!(*self.method, Method::GET | Method::HEAD) && !self.upgrade;
-        reads && path::is_plain(self.uri.path())
-    }
-
     fn has_reading_method(&self) -> bool {
         matches!(*self.method, Method::GET | Method::HEAD | Method::OPTIONS)
     }
@@ -264,17 +255,8 @@ impl<'a> RequestInfo<'a> {
 
     /// What the request does, and who decides on it.
     pub(crate) fn effect(&self) -> (Verb, Receiver) {
-        if let Some(parts) = self.parts.get() {
-            return self.effect_on(parts);
-        }
-        // The gate asks this last. To keep the parts would cost nearly as much again.
-        let parts = Parts::of(self.uri.path());
-        if self.understands(&parts) { self.effect_on(&parts) } else { self.effect_on(&Parts::default()) }
-    }
-
-    #[inline]
-    fn effect_on(&self, parts: &Parts<'_>) -> (Verb, Receiver) {
         use Verb::{Create, Delete, DeleteCollection, Patch, Update};
+        let parts = self.parts();
         let verb = self.verb_on(parts);
         let receiver = match verb {
             _ if parts.kind != Kind::Resource => Receiver::Backend,

@@ -4,10 +4,7 @@
 //! a path only if its meaning is clear: it is spelled as an ordinary client spells it, or oddly ([`Parts::odd`]) but
 //! with only one meaning.
 
-use super::{
-    scan,
-    segment::{Segment, Segments},
-};
+use super::segment::{Segment, Segments};
 
 /// What a path addresses. Only a [`Kind::Resource`] has meaningful parts. A missing part is empty.
 #[derive(Clone, Copy, Debug, Default)]
@@ -166,16 +163,6 @@ impl<'a> Parts<'a> {
         self.odd = true;
         segment.odd_name()
     }
-}
-
-/// Whether one look at the path shows, without a parse, that its `GET` is a read. Most reads are so plain.
-///
-/// Behind such a start, a path of structural segments parses, unless it ends where the resource should follow. Only a
-/// connection makes a `GET` a write.
-#[inline]
-pub(super) fn is_plain(path: &str) -> bool {
-    let starts = path.starts_with("/api/v1/") || path.starts_with("/apis/");
-    starts && !path.ends_with("/watch") && scan::is_plain(path.as_bytes())
 }
 
 fn non_resource(mut segments: Segments<'_>) -> Option<Kind> {

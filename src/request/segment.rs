@@ -3,20 +3,19 @@
 //! There are two grammars. The spelling of an ordinary client is accepted for any request. An odd spelling is
 //! accepted for `GET` and `HEAD` only, and only if it has one meaning.
 
-use super::scan::{AS_IS, Classes, DATA, EDGE, PRINTABLE, STRUCTURE, classes_of, length_of_segment};
+use super::byte_class::{AS_IS, DATA, EDGE, PRINTABLE, STRUCTURE, classes_of, classes_of_all};
 use std::iter;
 
 /// The remaining segments of a path.
 pub(super) struct Segments<'a> {
     /// The text after the last slash that was passed; `None` after the last segment.
     rest: Option<&'a str>,
-    classes: Classes,
 }
 
 impl<'a> Segments<'a> {
     /// The segments of a path. None if it does not start with a slash.
     pub(super) fn of(path: &'a str) -> Option<Self> {
-        path.strip_prefix('/').map(|rest| Self { rest: Some(rest), classes: Classes::of(rest) })
+        path.strip_prefix('/').map(|rest| Self { rest: Some(rest) })
     }
 
     /// Whether no segment is left, not even a trailing slash.
@@ -45,10 +44,9 @@ impl<'a> Segments<'a> {
     #[inline]
     pub(super) fn next(&mut self) -> Segment<'a> {
         let rest = self.rest.unwrap_or_default();
-        let length = length_of_segment(rest);
-        let text = rest.get(..length).unwrap_or_default();
-        self.rest = rest.get(length + 1..);
-        Segment { text, all: self.classes.of_segment(text) }
+        let (text, rest) = rest.split_once('/').map_or((rest, None), |(text, rest)| (text, Some(rest)));
+        self.rest = rest;
+        Segment { text, all: classes_of_all(text) }
     }
 
     /// The next segment, if it is structural.
@@ -68,7 +66,7 @@ pub(super) struct Segment<'a> {
 
 impl<'a> Segment<'a> {
     pub(super) fn of(text: &'a str) -> Option<Self> {
-        let mut segments = Segments { rest: Some(text), classes: Classes::of(text) };
+        let mut segments = Segments { rest: Some(text) };
         Some(segments.next()).filter(|_| segments.is_used_up())
     }
 
