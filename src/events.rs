@@ -157,7 +157,7 @@ async fn write(
             Err(_) => ErrLock::timeout(timing.call_timeout()),
         };
         rate_limited_log.raise(error.kind().as_str(), &error.explain(ROLE), now());
-        let refused = [ErrLockKind::Unauthorized, ErrLockKind::Forbidden, ErrLockKind::NotFound];
+        let refused = [ErrLockKind::Unauthenticated, ErrLockKind::Forbidden, ErrLockKind::NotFound];
         if refused.contains(&error.kind()) {
             return;
         }

@@ -46,7 +46,7 @@ pub(crate) async fn call(
 ) -> Result<Value, ErrLock> {
     let answer = collect(open(client, method, path, body).await?).await?;
     serde_json::from_slice(&answer)
-        .map_err(|error| ErrLock::new(ErrLockKind::Garbage, format!("the answer is not JSON: {error}")))
+        .map_err(|error| ErrLock::new(ErrLockKind::BadAnswer, format!("the answer is not JSON: {error}")))
 }
 
 /// Sends `body` and returns the answer's body, if the call succeeded.
@@ -82,8 +82,12 @@ pub(crate) async fn open(
 async fn collect(body: Body) -> Result<Bytes, ErrLock> {
     let read = Limited::new(body, LONGEST).collect().await;
     read.map(Collected::to_bytes).map_err(|error| {
-        let kind = if error.is::<LengthLimitError>() { ErrLockKind::Garbage } else { ErrLockKind::CutOff };
-        ErrLock::new(kind, format!("the answer broke off: {error}"))
+        let message = format!("the answer broke off: {error}");
+        if error.is::<LengthLimitError>() {
+            ErrLock::new(ErrLockKind::BadAnswer, message)
+        } else {
+            ErrLock::cut_off(message)
+        }
     })
 }
 

@@ -3,7 +3,10 @@
 use super::{failure::without_secrets, rate_limited_log::RateLimitedLog};
 use crate::{
     leadership::Moment,
-    lease::error::{ErrLock, ErrLockKind},
+    lease::{
+        advice::Cause,
+        error::{ErrLock, ErrLockKind},
+    },
 };
 use futures_util::{
     FutureExt, TryFutureExt,
@@ -118,9 +121,14 @@ impl Credentials {
     }
 }
 
+/// There are no credentials, for this reason.
+fn none(why: &str) -> ErrLock {
+    ErrLock::new(ErrLockKind::Unauthenticated, why).because(Some(Cause::NoCredentials))
+}
+
 /// Waits for the sources in a task of its own, which ends with the credentials.
 fn refresh(of: Weak<Shared>, asked: Asked) -> future::Shared<BoxFuture<'static, Answer>> {
-    let ended = |why: String| Err(ErrLock::new(ErrLockKind::Credentials, why));
+    let ended = |why: String| Err(none(&why));
     let asks = async move {
         let under_way = UnderWay(of);
         let answer = asked.await;
@@ -164,11 +172,10 @@ impl State {
                 self.last = Some(value.clone());
                 return Ok(value);
             }
-            Ok(None) => ErrLock::new(ErrLockKind::Credentials, "the sources have given none"),
-            Err(error) => error.downcast::<AuthError>().map_or_else(
-                |error| ErrLock::new(ErrLockKind::Credentials, error.to_string()),
-                |error| ErrLock::from(Error::Auth(*error)),
-            ),
+            Ok(None) => none("the sources have given none"),
+            Err(error) => error
+                .downcast::<AuthError>()
+                .map_or_else(|error| none(&error.to_string()), |error| ErrLock::from(Error::Auth(*error))),
         };
         self.failed = Some((error.clone(), Instant::now()));
         match &self.last {

@@ -1,6 +1,9 @@
 //! Why a kube client's call failed, without what a log must not show.
 
-use crate::lease::error::{ErrLock, ErrLockKind};
+use crate::lease::{
+    advice::Cause,
+    error::{ErrLock, ErrLockKind},
+};
 use http::{StatusCode, Uri, uri::Authority};
 use hyper_util::client::legacy;
 use kube_client::{Error, client::AuthError};
@@ -19,12 +22,13 @@ impl From<Error> for ErrLock {
                 Self::refusal(code, None, &status.message)
             }
             Error::SerdeError(error) => {
-                Self::new(ErrLockKind::Garbage, format!("the answer is not JSON of this kind: {error}"))
+                Self::new(ErrLockKind::BadAnswer, format!("the answer is not JSON of this kind: {error}"))
             }
             error => {
                 let is_dead = is_dead(&error);
                 let error = without_secrets(error);
-                let failed = Self::new(kind(&error), text(&error));
+                let (kind, cause) = kind(&error);
+                let failed = Self::new(kind, text(&error)).because(cause).with_source(error);
                 if is_dead { failed.of_dead_client() } else { failed }
             }
         }
@@ -36,7 +40,8 @@ impl ErrLock {
     /// fails. It is for a client that connects by hyper-util's connector by itself, without the client of hyper-util.
     #[must_use]
     pub fn unconnected(error: &(dyn StdError + 'static)) -> Self {
-        Self::new(kind_of_connecting(error), text(error))
+        let (kind, cause) = kind_of_connecting(error);
+        Self::new(kind, text(error)).because(cause)
     }
 }
 
@@ -49,24 +54,24 @@ fn is_dead(error: &Error) -> bool {
 }
 
 /// What kept the call from its answer.
-fn kind(error: &Error) -> ErrLockKind {
+fn kind(error: &Error) -> (ErrLockKind, Option<Cause>) {
     if causes(error).any(<dyn StdError>::is::<AuthError>) {
-        return ErrLockKind::Credentials;
+        return (ErrLockKind::Unauthenticated, Some(Cause::NoCredentials));
     }
     if matches!(error, Error::ProxyProtocolUnsupported { .. } | Error::ProxyProtocolDisabled { .. }) {
-        return ErrLockKind::Proxy;
+        return (ErrLockKind::Unreachable, Some(Cause::Proxy));
     }
     let connects = |it: &(dyn StdError + 'static)| {
         it.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect)
     };
     if !causes(error).any(connects) {
-        return ErrLockKind::CutOff;
+        return (ErrLockKind::BadAnswer, Some(Cause::CutOff));
     }
     kind_of_connecting(error)
 }
 
 /// What kept a client from a connection.
-fn kind_of_connecting(error: &(dyn StdError + 'static)) -> ErrLockKind {
+fn kind_of_connecting(error: &(dyn StdError + 'static)) -> (ErrLockKind, Option<Cause>) {
     // hyper-util does not export these two types.
     let says = |start: &str| causes(error).any(|it| it.to_string().starts_with(start));
     // Of the kernel, or of a limit of time for the connection. TLS has no such error.
@@ -75,13 +80,14 @@ fn kind_of_connecting(error: &(dyn StdError + 'static)) -> ErrLockKind {
             .is_some_and(|it| it.raw_os_error().is_some() || it.kind() == io::ErrorKind::TimedOut)
     };
     if says("tunnel error") || says("SOCKS error") {
-        ErrLockKind::Proxy
+        (ErrLockKind::Unreachable, Some(Cause::Proxy))
     } else if says("dns error") {
-        ErrLockKind::Unresolved
+        (ErrLockKind::Unreachable, Some(Cause::NoAddress))
     } else if causes(error).any(of_tcp) {
-        ErrLockKind::Unreachable
+        (ErrLockKind::Unreachable, None)
     } else {
-        ErrLockKind::Tls
+        let is_untrusted = text(error).contains("certificate");
+        (ErrLockKind::Unauthenticated, Some(if is_untrusted { Cause::Untrusted } else { Cause::NoTls }))
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn watch_of_one(collection: &str, name: &str) -> String {
 /// Reads a line: what has happened, and the object. None for a bookmark. An error ends the watch: either the API server
 /// reports one, or the line makes no sense.
 pub(crate) fn change(line: &[u8]) -> Result<Option<(Change, Value)>, ErrLock> {
-    let garbage = |message: String| ErrLock::new(ErrLockKind::Garbage, message);
+    let garbage = |message: String| ErrLock::new(ErrLockKind::BadAnswer, message);
     let mut event: Value = serde_json::from_slice(line)
         .map_err(|error| garbage(format!("a line of the watch is not JSON: {error}")))?;
     let object = event.get_mut("object").map(Value::take).unwrap_or_default();
@@ -85,13 +85,13 @@ pub(crate) fn lines(body: Body) -> impl Stream<Item = Result<Bytes, ErrLock>> + 
             searched = read.len();
             if read.len() > LONGEST {
                 let message = format!("a line of the watch is longer than {LONGEST} bytes");
-                return Some((Err(ErrLock::new(ErrLockKind::Garbage, message)), None));
+                return Some((Err(ErrLock::new(ErrLockKind::BadAnswer, message)), None));
             }
             match body.frame().await? {
                 Ok(frame) => read.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
                 Err(error) => {
                     let message = format!("the watch broke: {error}");
-                    return Some((Err(ErrLock::new(ErrLockKind::CutOff, message)), None));
+                    return Some((Err(ErrLock::cut_off(message)), None));
                 }
             }
         }

@@ -11,7 +11,7 @@ use crate::{
     gate::WriteGateLayer,
     invalid::ErrInvalid,
     leadership::{Grantor, Leadership},
-    lease::{BoxLock, ErrLockKind, Places},
+    lease::{BoxLock, Places, advice::Cause},
     one_line,
     policy::Policy,
 };
@@ -184,7 +184,7 @@ impl fmt::Display for ErrBuild {
                         "build the program with this Cargo feature, or unset the proxy: `proxy-url` in the kubeconfig, or \
                          the variable HTTPS_PROXY (without the feature, the client ignores NO_PROXY)",
                     ),
-                    KubeError::Auth(_) => ErrLockKind::Credentials.advice(),
+                    KubeError::Auth(_) => Some(Cause::NoCredentials.advice("")),
                     _ => None,
                 };
                 advice.map_or(Ok(()), |advice| write!(f, ". To do: {advice}"))

@@ -2,7 +2,7 @@
 
 use crate::{
     api::{LONGEST_PAUSE, backoff},
-    lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseTiming, Lock},
+    lease::{ErrLock, LeaseEvent, LeaseTiming, Lock},
 };
 use futures_util::{
     Stream, StreamExt,
@@ -37,9 +37,7 @@ pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWa
             if let Some(before) = short_lived.checked_sub(1) {
                 sleep(backoff(timing.pause(), before, LONGEST_PAUSE, fastrand::f64())).await;
             }
-            // Longer each time, if the API server is slow.
-            let patience =
-                timing.call_timeout().saturating_mul(1 << short_lived.min(16)).min(timing.longest_patience());
+            let patience = timing.call_timeout();
             let watch = timeout(patience, lock.watch()).await;
             let news = match watch.unwrap_or_else(|_| Err(ErrLock::timeout(patience))) {
                 Ok(events) => {
@@ -64,7 +62,7 @@ pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWa
 
 /// The API server, or a device on the way, ends watch after watch.
 fn ended_early() -> ErrLock {
-    ErrLock::new(ErrLockKind::CutOff, format!("the watch has ended within {STEADY:?}, as the one before"))
+    ErrLock::cut_off(format!("the watch has ended within {STEADY:?}, as the one before"))
 }
 
 /// The events until the first error. The end of the watch comes last, and the events are dropped with it.
@@ -88,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_watch_ends_with_its_first_error() {
-        let error = Err(ErrLock::new(ErrLockKind::Garbage, "as the test has it"));
+        let error = Err(ErrLock::cut_off("as the test has it"));
         let hangs = stream::iter([error]).chain(stream::pending());
         let news: Vec<_> = until_down(hangs).collect().now_or_never().expect("an end");
         assert!(matches!(&news[..], [WatchNews::Down(Some(_))]));

@@ -114,10 +114,6 @@ impl Task {
                 self.watched(WatchNews::Down(None), now);
                 lease_watch = self.watch();
             }
-            if self.machine.is_ending() {
-                let patience = self.report.profile.timing.call_timeout();
-                self.gives_up = self.gives_up.min(Instant::now() + patience);
-            }
             let drains = busy.writes && !leadership.can_write();
             tokio::select! {
                 // Many events must not delay the call.
@@ -246,7 +242,7 @@ impl Task {
         }
         self.report.begins(&call, now);
         self.sent = Instant::now();
-        self.gives_up = self.sent + call.patience;
+        self.gives_up = self.sent + self.report.profile.timing.call_timeout();
         let (lock, place) = (self.lock.clone(), self.place.take());
         let made = async move {
             let _place = place;

@@ -1,7 +1,7 @@
 //! What a write asks for.
 
 use super::guarded::ErrGuarded;
-use crate::request::{Receiver, RequestInfo, Verb};
+use crate::request::{RequestInfo, Verb};
 use http::{Method, Uri};
 use std::{error::Error, fmt};
 
@@ -11,8 +11,6 @@ use std::{error::Error, fmt};
 pub enum Attempt<'a> {
     /// A request to the Kubernetes API.
     Request(RequestInfo<'a>),
-    /// A request that the API server has refused. The server's message says the rest.
-    Refused(Verb),
     /// Another write, for example a call of a cloud API. The code that made it has named it so.
     Labelled(&'static str),
 }
@@ -21,18 +19,7 @@ pub enum Attempt<'a> {
 #[derive(Clone)]
 pub(crate) enum Refused {
     Request { method: Method, uri: Uri, upgrade: bool },
-    ByServer(Verb),
     Labelled(&'static str),
-}
-
-/// In the extensions of an answer with status 403 to a write that the gate has admitted. For a layer outside of the gate
-/// that knows why the API server refuses writes: it makes [`ErrNotLeader`](super::ErrNotLeader) of it.
-///
-/// It is missing if some of the write may have been carried out all the same: the API server judges a `deletecollection`
-/// object by object. It is also missing if the request went through `proxy` or cannot be parsed: a backend may have answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Forbidden {
-    verb: Verb,
 }
 
 /// What is kept of an admitted write until its answer, a `T`. It is small, since the response future carries it.
@@ -44,7 +31,7 @@ pub trait Admitted<T>: Copy {
     fn name(self) -> (Option<Verb>, Option<&'static str>);
 
     /// Whether the outcome of the write is known from its answer.
-    fn is_settled_by(self, answer: &mut T) -> bool;
+    fn is_settled_by(self, answer: &T) -> bool;
 }
 
 impl<T> Admitted<T> for &'static str {
@@ -54,7 +41,7 @@ impl<T> Admitted<T> for &'static str {
         (None, Some(self))
     }
 
-    fn is_settled_by(self, _: &mut T) -> bool {
+    fn is_settled_by(self, _: &T) -> bool {
         true
     }
 }
@@ -62,12 +49,12 @@ impl<T> Admitted<T> for &'static str {
 // === impl Attempt ===
 
 impl<'a> Attempt<'a> {
-    /// The request. None for another write, and for a request that the API server has refused.
+    /// The request. None for another write.
     #[must_use]
     pub const fn request(&self) -> Option<&RequestInfo<'a>> {
         match self {
             Self::Request(request) => Some(request),
-            Self::Refused(_) | Self::Labelled(_) => None,
+            Self::Labelled(_) => None,
         }
     }
 
@@ -76,7 +63,6 @@ impl<'a> Attempt<'a> {
     pub fn verb(&self) -> Option<Verb> {
         match self {
             Self::Request(request) => Some(request.verb()),
-            Self::Refused(verb) => Some(*verb),
             Self::Labelled(_) => None,
         }
     }
@@ -85,18 +71,17 @@ impl<'a> Attempt<'a> {
     #[must_use]
     pub const fn label(&self) -> Option<&'static str> {
         match self {
-            Self::Request(_) | Self::Refused(_) => None,
+            Self::Request(_) => None,
             Self::Labelled(label) => Some(label),
         }
     }
 }
 
-/// `create deployments.apps "web" in namespace "shop"`, or the verb, or the label.
+/// `create deployments.apps "web" in namespace "shop"`, or the label.
 impl fmt::Display for Attempt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let request = match self {
             Self::Labelled(label) => return f.write_str(label),
-            Self::Refused(verb) => return fmt::Display::fmt(verb, f),
             Self::Request(request) => request,
         };
         write!(f, "{} {}", request.verb(), request.target())?;
@@ -117,7 +102,6 @@ impl fmt::Debug for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Request { method, uri, .. } => write!(f, "{method} {}", uri.path()),
-            Self::ByServer(verb) => write!(f, "{verb}"),
             Self::Labelled(label) => write!(f, "{label:?}"),
         }
     }
@@ -129,23 +113,7 @@ impl Refused {
             Self::Request { method, uri, upgrade } => {
                 Attempt::Request(RequestInfo::from_parts(method, uri, *upgrade))
             }
-            Self::ByServer(verb) => Attempt::Refused(*verb),
             Self::Labelled(label) => Attempt::Labelled(label),
         }
-    }
-}
-
-// === impl Forbidden ===
-
-impl Forbidden {
-    pub(super) fn of(verb: Verb, receiver: Receiver) -> Option<Self> {
-        let whole = verb != Verb::DeleteCollection && receiver != Receiver::Backend;
-        whole.then_some(Self { verb })
-    }
-
-    /// The verb of the write.
-    #[must_use]
-    pub const fn verb(self) -> Verb {
-        self.verb
     }
 }

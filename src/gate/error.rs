@@ -1,17 +1,15 @@
 //! The errors of a write that the gate refuses or cuts off.
 
-use super::attempt::{Attempt, Forbidden, Refused};
+use super::attempt::{Attempt, Refused};
 use crate::{
     leadership::{Bystander, Loss, NOT_BEGUN, Stage},
-    one_line,
     request::Verb,
 };
 use std::{error::Error, fmt, io, sync::Arc};
 
 /// A write was refused because this process does not lead. Nothing was changed.
 ///
-/// The gate refuses before it sends anything. If the API server refuses what the gate has admitted, a layer outside of
-/// the gate may make this error [of its answer](Self::by_server).
+/// The gate refuses before it sends anything.
 ///
 /// [Wait for leadership](crate::leadership::Leadership::elected), or leave the work to the leader. Do not send the same
 /// write again, not even when this process leads: it is the decision of a follower, and another leader may have written
@@ -23,18 +21,10 @@ use std::{error::Error, fmt, io, sync::Arc};
 #[derive(Clone, Debug)]
 pub struct ErrNotLeader {
     refused: Refused,
-    by: Refuser,
+    stage: Stage,
     holder: Option<Arc<str>>,
-    /// The trouble of the election, or the API server's message.
-    message: Option<Arc<str>>,
-}
-
-/// What refused the write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refuser {
-    /// The gate, at this stage of the election.
-    Gate(Stage),
-    Server,
+    /// The trouble of the election.
+    trouble: Option<Arc<str>>,
 }
 
 /// The gate admitted a write and then cut it off, because leadership ended: [`loss`](Self::loss) says why. The outcome
@@ -74,18 +64,7 @@ impl ErrNotLeader {
 
     pub(super) fn new(refused: Refused, bystander: Bystander) -> Self {
         let Bystander { holder, trouble, stage } = bystander;
-        Self { refused, by: Refuser::Gate(stage), holder, message: trouble }
-    }
-
-    /// The API server refused a write that the gate had admitted, because its sender does not lead. For a layer outside of
-    /// the gate that recognises such an answer. `message` is the API server's; it becomes [one line](one_line()). If a layer
-    /// below the gate repeats writes, as kube's own retry does, this is about the last attempt: the server may have carried
-    /// out an earlier one.
-    #[must_use]
-    pub fn by_server(forbidden: Forbidden, message: impl AsRef<str>) -> Self {
-        let refused = Refused::ByServer(forbidden.verb());
-        let message = Some(one_line(message.as_ref()).into());
-        Self { refused, by: Refuser::Server, holder: None, message }
+        Self { refused, stage, holder, trouble }
     }
 
     /// What the gate refused.
@@ -94,16 +73,10 @@ impl ErrNotLeader {
         self.refused.attempt()
     }
 
-    /// The last known holder of the lease when the gate refused the write. None if the API server refused it.
+    /// The last known holder of the lease when the gate refused the write.
     #[must_use]
     pub fn holder(&self) -> Option<&str> {
         self.holder.as_deref()
-    }
-
-    /// The API server's message, if the API server refused the write. None if the gate did.
-    #[must_use]
-    pub fn refusal(&self) -> Option<&str> {
-        self.message.as_deref().filter(|_| self.by == Refuser::Server)
     }
 }
 
@@ -111,23 +84,15 @@ impl fmt::Display for ErrNotLeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let attempt = self.attempt();
         write!(f, "write attempt rejected as client is not leader: {attempt}")?;
-        let message = self.message.as_deref().unwrap_or_default();
-        let Refuser::Gate(stage) = self.by else {
-            let refused = "; the API server refused it, and nothing was changed";
-            return write!(
-                f,
-                "{refused}: {message}; once this process leads, read what is there and decide again"
-            );
-        };
         match &self.holder {
             Some(holder) => write!(f, "; the last known holder of the lease is {holder:?}")?,
             None => write!(f, "; no holder of the lease is known")?,
         }
-        if stage == Stage::UnderWay && !message.is_empty() {
-            write!(f, "; the election is in trouble: {message}")?;
+        if let Some(trouble) = self.trouble.as_ref().filter(|_| self.stage == Stage::UnderWay) {
+            write!(f, "; the election is in trouble: {trouble}")?;
         }
         f.write_str("; nothing was sent: ")?;
-        match stage {
+        match self.stage {
             Stage::NotBegun => f.write_str(NOT_BEGUN),
             Stage::Over => {
                 f.write_str("the election of this process has stopped, and it will not lead again")
@@ -227,36 +192,25 @@ fn held<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
 
 #[cfg(test)]
 mod tests {
-    use super::{ErrNotLeader, Refuser};
+    use super::ErrNotLeader;
     use crate::{gate::attempt::Refused, leadership::Stage};
     use http::{Method, Uri};
 
-    /// An error of a refused creation.
-    fn refused(by: Refuser, message: Option<&str>) -> ErrNotLeader {
+    /// The text of the error of a refused creation.
+    fn text(stage: Stage, trouble: Option<&str>) -> String {
         let uri = Uri::from_static("/api/v1/namespaces/a/pods");
         let refused = Refused::Request { method: Method::POST, uri, upgrade: false };
-        ErrNotLeader { refused, by, holder: None, message: message.map(Into::into) }
+        ErrNotLeader { refused, stage, holder: None, trouble: trouble.map(Into::into) }.to_string()
     }
 
     #[test]
-    fn message_of_the_gate_is_trouble() {
-        let error = refused(Refuser::Gate(Stage::UnderWay), Some("no route to host"));
-        assert_eq!(error.refusal(), None);
-        let text = error.to_string();
-        assert!(text.contains("; the election is in trouble: no route to host; nothing was sent"), "{text}");
-        let over = refused(Refuser::Gate(Stage::Over), Some("no route to host")).to_string();
+    fn trouble_is_told_while_the_election_is_under_way() {
+        let troubled = text(Stage::UnderWay, Some("no route to host"));
+        let told = "; the election is in trouble: no route to host; nothing was sent";
+        assert!(troubled.contains(told), "{troubled}");
+        let over = text(Stage::Over, Some("no route to host"));
         assert!(!over.contains("trouble") && over.contains("has stopped"), "{over}");
-        let well = refused(Refuser::Gate(Stage::UnderWay), None);
-        assert_eq!(well.refusal(), None);
-        assert!(!well.to_string().contains("trouble"), "{well}");
-    }
-
-    #[test]
-    fn message_of_the_server_is_refusal() {
-        let error = refused(Refuser::Server, Some("denied"));
-        assert_eq!(error.refusal(), Some("denied"));
-        let text = error.to_string();
-        assert!(text.contains("the API server refused it, and nothing was changed: denied"), "{text}");
-        assert!(!text.contains("nothing was sent"), "{text}");
+        let well = text(Stage::UnderWay, None);
+        assert!(!well.contains("trouble"), "{well}");
     }
 }

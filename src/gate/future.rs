@@ -1,7 +1,7 @@
 //! The future of an admitted write: a response of the gate, or any other future under guard.
 
 use super::{
-    attempt::{Admitted, Forbidden},
+    attempt::Admitted,
     error::{ErrLeadershipLost, ErrNotLeader},
     observer::WriteObserver,
 };
@@ -9,7 +9,7 @@ use crate::{
     leadership::WritePermit,
     request::{Receiver, Verb, leaves_open},
 };
-use http::{Response, StatusCode};
+use http::Response;
 use pin_project_lite::pin_project;
 use std::{
     error::Error,
@@ -125,9 +125,9 @@ where
                     observer.inspect(|it| it.cut_off(&error));
                     return Poll::Ready(Err(Box::<dyn Error + Send + Sync>::from(error).into()));
                 }
-                if let Poll::Ready(mut outcome) = inner.as_mut().poll(cx) {
+                if let Poll::Ready(outcome) = inner.as_mut().poll(cx) {
                     // An error is not an answer: the write may have been sent before the error (rule S4).
-                    if outcome.as_mut().is_ok_and(|answer| write.is_settled_by(answer)) {
+                    if outcome.as_ref().is_ok_and(|answer| write.is_settled_by(answer)) {
                         right.answered();
                     }
                     break outcome.map_err(|error| W::Error::from(error.into()));
@@ -177,12 +177,7 @@ impl<B> Admitted<Response<B>> for Sent {
         (Some(self.verb), None)
     }
 
-    fn is_settled_by(self, answer: &mut Response<B>) -> bool {
-        if answer.status() == StatusCode::FORBIDDEN
-            && let Some(forbidden) = Forbidden::of(self.verb, self.receiver)
-        {
-            answer.extensions_mut().insert(forbidden);
-        }
+    fn is_settled_by(self, answer: &Response<B>) -> bool {
         // The API server reads a body before it decides; a backend may answer first.
         let reads_first = self.receiver == Receiver::ApiServer || !self.has_body;
         reads_first && !leaves_open(answer.status())

@@ -108,7 +108,7 @@ mod service;
 mod settings;
 
 pub use self::{
-    attempt::{Attempt, Forbidden},
+    attempt::Attempt,
     error::{ErrLeadershipLost, ErrNotLeader},
     future::ResponseFuture,
     guarded::ErrGuarded,

@@ -3,9 +3,9 @@
 
 use http::StatusCode;
 
-/// What a refusal says of its cause.
+/// What is known of the cause of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(crate) enum Cause {
     /// RBAC, or another authorizer.
     Role,
     /// The request had no credentials that the API server knows.
@@ -27,6 +27,20 @@ pub(super) enum Cause {
     TooMany,
     /// A gateway, or a server that is not ready.
     Unready,
+    /// The API server no longer has the version that a watch asks for.
+    Gone,
+    /// A credential plugin fails, or a file with credentials cannot be read.
+    NoCredentials,
+    /// A certificate is not accepted.
+    Untrusted,
+    /// TLS fails in another way.
+    NoTls,
+    /// There is no address for the API server's name.
+    NoAddress,
+    /// A proxy on the way makes no connection.
+    Proxy,
+    /// The connection broke before the answer was complete.
+    CutOff,
 }
 
 /// How the API server words its refusals. Each row: a part of the message, and the cause.
@@ -61,6 +75,7 @@ impl Cause {
         let said = WORDS.iter().find(|(words, _)| message.contains(words)).map(|(_, cause)| *cause);
         let by_status = || match status {
             StatusCode::TOO_MANY_REQUESTS => Some(Self::TooMany),
+            StatusCode::GONE => Some(Self::Gone),
             StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
                 Some(Self::Unready)
             }
@@ -70,7 +85,7 @@ impl Cause {
     }
 
     /// What to do. `role` says what a Role has to grant.
-    pub(super) fn advice(self, role: &str) -> &str {
+    pub(crate) fn advice(self, role: &str) -> &str {
         match self {
             Self::Role => role,
             Self::Anonymous => "check the token or certificate; the API server has found none that it knows",
@@ -90,6 +105,17 @@ impl Cause {
             Self::TooMany => "find out which FlowSchema and PriorityLevelConfiguration limit this client",
             Self::Unready => {
                 "wait until the API server is ready; if it is, look at the proxy or load balancer in front of it"
+            }
+            Self::Gone => "if it goes on, look for errors in the logs of the API server and of etcd",
+            Self::NoCredentials => {
+                "run the credential plugin of the kubeconfig by hand, and check the files that the kubeconfig names"
+            }
+            Self::Untrusted => "check the certificate authority and the server's name in the kubeconfig",
+            Self::NoTls => "check that this port speaks TLS, and the certificates in the kubeconfig",
+            Self::NoAddress => "check the host in the URL of the API server, and the name server",
+            Self::Proxy => "check the proxy: `proxy-url` in the kubeconfig, or the variable HTTPS_PROXY",
+            Self::CutOff => {
+                "look whether the API server restarts, or a proxy or firewall on the way closes connections"
             }
         }
     }

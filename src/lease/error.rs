@@ -3,7 +3,7 @@
 use super::advice::Cause;
 use crate::{one_line, request::leaves_open};
 use http::StatusCode;
-use std::{error::Error, fmt, time::Duration};
+use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 /// A call to the API server that failed, for a lease or for another object. Its text is one line.
 ///
@@ -12,12 +12,13 @@ use std::{error::Error, fmt, time::Duration};
 ///
 /// To repeat a call of a lock is safe: it writes by compare-and-swap. If the first attempt was carried out, the second
 /// one is a [`Conflict`](ErrLockKind::Conflict). Another object may be written in another way.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ErrLock {
     kind: ErrLockKind,
     message: String,
-    /// What the answer says of the cause, beyond its kind.
+    /// What is known of the cause, beyond its kind.
     cause: Option<Cause>,
+    source: Option<Arc<dyn Error + Send + Sync>>,
     /// Whether the client itself has ended: its task has panicked, or its runtime is gone.
     client_is_dead: bool,
     status: Option<StatusCode>,
@@ -27,11 +28,10 @@ pub struct ErrLock {
 
 /// The kinds of failed calls, and what has become of a write:
 ///
-/// - `Conflict`, `NotFound`, `Unauthorized`, `Forbidden`: the API server has refused it.
-/// - `Unresolved`, `Unreachable`, `Tls`, `Proxy`, `Credentials`: it was not sent.
-/// - `Timeout`, `CutOff`, `Garbage`, `Refused`: the API server may have carried it out, or may still do so.
+/// - `Conflict`, `NotFound`, `Unauthenticated`, `Forbidden`: the API server has refused it, or it was not sent.
+/// - `Unreachable`: it was not sent.
+/// - `Timeout`, `BadAnswer`, `Refused`: the API server may have carried it out, or may still do so.
 /// - `Withheld`: it was carried out.
-/// - `Gone`: only a watch fails so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrLockKind {
@@ -39,37 +39,25 @@ pub enum ErrLockKind {
     Conflict,
     /// Not found: an update found no lease, or a create found no namespace.
     NotFound,
-    /// The API server does not know this candidate. Check its token or certificate.
-    Unauthorized,
+    /// The client and the API server do not accept each other. The server does not know the client's token or certificate, the
+    /// client has no credentials because a plugin fails or a file cannot be read, or TLS fails.
+    Unauthenticated,
     /// The API server does not permit this, or an admission plugin refuses it.
     Forbidden,
-    /// The watch asked for a version that the API server no longer has.
-    Gone,
     /// There was no answer within the call timeout.
     Timeout,
-    /// There is no address for the API server's name.
-    Unresolved,
-    /// There is no connection to the API server's address.
+    /// There is no connection to the API server: its name has no address, nothing listens there, or a proxy on the way makes
+    /// no connection.
     Unreachable,
-    /// The connection stands, and TLS fails, for example because the certificate is not trusted.
-    Tls,
-    /// The proxy on the way makes no connection.
-    Proxy,
-    /// The client has no credentials: a plugin fails, or a file cannot be read. Nothing was sent.
-    Credentials,
-    /// The connection broke before the answer was complete.
-    CutOff,
-    /// The answer makes no sense: it is not a lease, not JSON, or too long.
-    Garbage,
-    /// The API server refused the call for another reason: too many requests, an internal error, an invalid lease.
+    /// The answer cannot be used: the connection broke before it was complete, or it is not a lease, not JSON, or too long.
+    BadAnswer,
+    /// The API server refused the call for another reason: too many requests, an internal error, an invalid lease, a watch of a
+    /// version that it no longer has.
     Refused,
     /// The call has succeeded, and a [layer](crate::election::LockLayer) of the lock does not let the election know what it
     /// has written. The layer tells why by a [`Trouble`](crate::election::Trouble) of its own.
     Withheld,
 }
-
-/// What to do about a certificate that is not accepted.
-const TRUST: &str = "check the certificate authority and the server's name in the kubeconfig";
 
 // === impl ErrLock ===
 
@@ -77,7 +65,29 @@ impl ErrLock {
     /// Makes an error of this kind. `message` tells a person what happened. It becomes [one line](one_line()).
     pub fn new(kind: ErrLockKind, message: impl AsRef<str>) -> Self {
         let message = one_line(message.as_ref());
-        Self { kind, message, cause: None, client_is_dead: false, status: None, retry_after: None }
+        Self {
+            kind,
+            message,
+            cause: None,
+            source: None,
+            client_is_dead: false,
+            status: None,
+            retry_after: None,
+        }
+    }
+
+    /// The error of a call whose connection broke before the answer was complete.
+    #[must_use]
+    pub fn cut_off(message: impl AsRef<str>) -> Self {
+        Self::new(ErrLockKind::BadAnswer, message).because(Some(Cause::CutOff))
+    }
+
+    pub(crate) fn because(self, cause: Option<Cause>) -> Self {
+        Self { cause, ..self }
+    }
+
+    pub(crate) fn with_source(self, source: impl Error + Send + Sync + 'static) -> Self {
+        Self { source: Some(Arc::new(source)), ..self }
     }
 
     /// The error of a call that had no answer within this time.
@@ -116,10 +126,10 @@ impl ErrLock {
     /// [leave that open](leaves_open). No lease call has an `Accept` to which the server answers 400 or 406 after a write. A
     /// lock without statuses says it by the kind.
     pub(crate) fn is_certain(&self) -> bool {
-        use ErrLockKind::{Conflict, Forbidden, NotFound, Unauthorized};
+        use ErrLockKind::{Conflict, Forbidden, NotFound, Unauthenticated};
         match self.status {
             Some(status) => status.is_client_error() && !leaves_open(status),
-            None => matches!(self.kind, Conflict | Forbidden | NotFound | Unauthorized),
+            None => matches!(self.kind, Conflict | Forbidden | NotFound | Unauthenticated),
         }
     }
 
@@ -135,9 +145,9 @@ impl ErrLock {
     /// ```
     /// use kube_leader_gate::lease::{ErrLock, ErrLockKind};
     ///
-    /// let error = ErrLock::new(ErrLockKind::Unauthorized, "Unauthorized");
+    /// let error = ErrLock::new(ErrLockKind::Unauthenticated, "Unauthorized");
     /// let told = error.explain("grant it get on leases, by a Role");
-    /// assert_eq!(told, "unauthorized: Unauthorized. To do: check the token or certificate");
+    /// assert_eq!(told, "unauthenticated: Unauthorized. To do: check the token or certificate");
     /// ```
     #[must_use]
     pub fn explain(&self, role: &str) -> String {
@@ -146,11 +156,7 @@ impl ErrLock {
     }
 
     fn advice<'a>(&self, role: &'a str) -> Option<&'a str> {
-        let by_kind = || match self.kind {
-            ErrLockKind::Tls if self.message.contains("certificate") => Some(TRUST),
-            kind => kind.advice(),
-        };
-        self.cause.map(|cause| cause.advice(role)).or_else(by_kind)
+        self.cause.map(|cause| cause.advice(role)).or_else(|| self.kind.advice())
     }
 }
 
@@ -160,9 +166,8 @@ impl ErrLockKind {
         match status {
             StatusCode::CONFLICT => Self::Conflict,
             StatusCode::NOT_FOUND => Self::NotFound,
-            StatusCode::UNAUTHORIZED => Self::Unauthorized,
+            StatusCode::UNAUTHORIZED => Self::Unauthenticated,
             StatusCode::FORBIDDEN => Self::Forbidden,
-            StatusCode::GONE => Self::Gone,
             _ => Self::Refused,
         }
     }
@@ -173,27 +178,21 @@ impl ErrLockKind {
         match self {
             Self::Conflict => "conflict",
             Self::NotFound => "not found",
-            Self::Unauthorized => "unauthorized",
+            Self::Unauthenticated => "unauthenticated",
             Self::Forbidden => "forbidden",
-            Self::Gone => "gone",
             Self::Timeout => "timeout",
-            Self::Unresolved => "unresolved",
             Self::Unreachable => "unreachable",
-            Self::Tls => "tls",
-            Self::Proxy => "proxy",
-            Self::Credentials => "credentials",
-            Self::CutOff => "cut off",
-            Self::Garbage => "garbage",
+            Self::BadAnswer => "bad answer",
             Self::Refused => "refused",
             Self::Withheld => "withheld",
         }
     }
 
-    /// What to do if the answer names no cause.
-    pub(crate) const fn advice(self) -> Option<&'static str> {
+    /// What to do if no cause is known.
+    const fn advice(self) -> Option<&'static str> {
         match self {
             Self::NotFound => Some("check the namespace, and the URL of the API server"),
-            Self::Unauthorized => Some("check the token or certificate"),
+            Self::Unauthenticated => Some("check the token or certificate"),
             Self::Forbidden => Some(
                 "look for a proxy on the way, or an admission plugin of the API server; it is no missing Role",
             ),
@@ -201,22 +200,10 @@ impl ErrLockKind {
                 "check the API server and the network to it; if its answers take that long, set a longer call timeout \
                  (LeaseTiming::with_call_timeout, or a timing with a fourth number, in seconds: 137/107/26/10)",
             ),
-            Self::Unresolved => Some("check the host in the URL of the API server, and the name server"),
             Self::Unreachable => {
                 Some("check that the API server runs, its address and port, and the network to it")
             }
-            Self::Tls => Some("check that this port speaks TLS, and the certificates in the kubeconfig"),
-            Self::Proxy => {
-                Some("check the proxy: `proxy-url` in the kubeconfig, or the variable HTTPS_PROXY")
-            }
-            Self::Credentials => Some(
-                "run the credential plugin of the kubeconfig by hand, and check the files that the kubeconfig names",
-            ),
-            Self::CutOff => Some(
-                "look whether the API server restarts, or a proxy or firewall on the way closes connections",
-            ),
-            Self::Garbage => Some("check that the URL is the API server's, and not another server's"),
-            Self::Gone => Some("if it goes on, look for errors in the logs of the API server and of etcd"),
+            Self::BadAnswer => Some("check that the URL is the API server's, and not another server's"),
             Self::Conflict => {
                 Some("find the program that changes this object again and again, in the audit log")
             }
@@ -231,7 +218,11 @@ impl fmt::Display for ErrLock {
     }
 }
 
-impl Error for ErrLock {}
+impl Error for ErrLock {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_ref().map(|it| &**it as _)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -164,7 +164,7 @@ mod tests {
     async fn a_watch_ends_at_an_overlong_line() {
         let event = line("ADDED", &lease("operator"));
         assert!(matches!(watched(vec![event.clone()]).await[..], [Ok(LeaseEvent::Seen(_))]));
-        assert_eq!(watched(vec![spaces(), event.clone(), event]).await, [Err(ErrLockKind::Garbage)]);
+        assert_eq!(watched(vec![spaces(), event.clone(), event]).await, [Err(ErrLockKind::BadAnswer)]);
     }
 
     #[tokio::test]
@@ -178,7 +178,7 @@ mod tests {
     #[tokio::test]
     async fn an_error_event_says_what_is_wrong() {
         for (status, kind) in [
-            (json!({ "code": 410 }), ErrLockKind::Gone),
+            (json!({ "code": 410 }), ErrLockKind::Refused),
             (json!({ "code": 403 }), ErrLockKind::Forbidden),
             (json!({ "code": 70_000 }), ErrLockKind::Refused),
             (json!({ "code": "410" }), ErrLockKind::Refused),
@@ -198,17 +198,17 @@ mod tests {
         {
             let shown = String::from_utf8_lossy(body);
             let error = answering(vec![body.to_vec()]).get().await.unwrap_err();
-            assert_eq!(error.kind(), ErrLockKind::Garbage, "{shown}");
+            assert_eq!(error.kind(), ErrLockKind::BadAnswer, "{shown}");
             let watched = watched(vec![body.to_vec(), b"\n".to_vec()]).await;
-            assert_eq!(watched, [Err(ErrLockKind::Garbage)], "{shown}");
+            assert_eq!(watched, [Err(ErrLockKind::BadAnswer)], "{shown}");
         }
         for object in no_leases {
             let events = watched(vec![line("MODIFIED", &serde_json::from_str(object).unwrap())]).await;
-            assert_eq!(events, [Err(ErrLockKind::Garbage)], "{object}");
+            assert_eq!(events, [Err(ErrLockKind::BadAnswer)], "{object}");
         }
         for kind in [json!(null), json!(1), json!("added")] {
             let event = json!({ "type": kind, "object": lease("operator") }).to_string() + "\n";
-            assert_eq!(watched(vec![event.into_bytes()]).await, [Err(ErrLockKind::Garbage)], "{kind}");
+            assert_eq!(watched(vec![event.into_bytes()]).await, [Err(ErrLockKind::BadAnswer)], "{kind}");
         }
     }
 

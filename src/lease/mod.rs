@@ -23,7 +23,7 @@
 //! ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)). [`ReleaseLock`] wraps any lock and
 //! closes the gate before a release ([rule S3](crate::guide::guarantees#s3-the-gate-closes-before-a-release)).
 
-mod advice;
+pub(crate) mod advice;
 mod alone;
 pub(crate) mod error;
 mod kube_lock;

@@ -48,7 +48,7 @@ pub(super) fn read(line: &[u8]) -> Result<Option<News>, ErrLock> {
     };
     let metadata = |key| object.get("metadata")?.get(key)?.as_str();
     let Some(name) = metadata("name").map(str::to_owned) else {
-        return Err(ErrLock::new(ErrLockKind::Garbage, "a line of the watch names no object"));
+        return Err(ErrLock::new(ErrLockKind::BadAnswer, "a line of the watch names no object"));
     };
     let version = metadata("resourceVersion").and_then(|version| version.parse().ok());
     Ok(Some(News { name, version, event: LeaseRecord::from_json(object).map(wrap) }))
@@ -150,7 +150,7 @@ mod tests {
         slot.put(LeaseEvent::Seen(record(6)));
         slot.put(LeaseEvent::Seen(record(7)));
         slot.end(None);
-        slot.end(Some(ErrLock::new(ErrLockKind::Gone, "late")));
+        slot.end(Some(ErrLock::new(ErrLockKind::Refused, "late")));
         assert_eq!(slot.next().await.unwrap().unwrap(), LeaseEvent::Deleted(record(5)));
         assert_eq!(slot.next().await.unwrap().unwrap(), LeaseEvent::Seen(record(7)));
         assert!(slot.next().await.is_none());

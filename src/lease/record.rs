@@ -27,7 +27,7 @@ impl LeaseRecord {
     /// Reads the API server's JSON.
     ///
     /// # Errors
-    /// [`Garbage`](ErrLockKind::Garbage) if it is not an object with a uid without spaces and a resource version.
+    /// [`BadAnswer`](ErrLockKind::BadAnswer) if it is not an object with a uid without spaces and a resource version.
     pub fn from_json(value: Value) -> Result<Self, ErrLock> {
         let record =
             if let Value::Object(object) = value { Some(Self { object: object.into() }) } else { None };
@@ -35,7 +35,7 @@ impl LeaseRecord {
         let is_word = |uid: &str| !uid.is_empty() && !uid.contains(char::is_whitespace);
         let named = record.filter(|it| is_word(it.uid()) && !it.resource_version().is_empty());
         let message = "the answer is not a Lease with a uid and a resource version";
-        named.ok_or_else(|| ErrLock::new(ErrLockKind::Garbage, message))
+        named.ok_or_else(|| ErrLock::new(ErrLockKind::BadAnswer, message))
     }
 
     /// The object to send to the API server.
@@ -235,7 +235,7 @@ mod tests {
             let error = LeaseRecord::from_json(json!({ "metadata": metadata })).unwrap_err();
             assert_eq!(
                 error.to_string(),
-                "garbage: the answer is not a Lease with a uid and a resource version"
+                "bad answer: the answer is not a Lease with a uid and a resource version"
             );
         }
     }

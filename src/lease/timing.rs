@@ -11,7 +11,7 @@ const SHORTEST_RETRY: Duration = Duration::from_millis(10);
 /// The shortest call timeout.
 const SHORTEST_CALL: Duration = Duration::from_millis(20);
 /// The longest call timeout, unless the user sets one.
-const DEFAULT_CALL: Duration = Duration::from_millis(2500);
+const DEFAULT_CALL: Duration = Duration::from_secs(5);
 /// The longest pause between attempts to renew.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How many attempts must fit between a failed renewal and the deadline (rule S9).
@@ -24,7 +24,7 @@ const ATTEMPTS: u32 = 3;
 /// | lease duration | 137 s | 15 s | how long the other candidates wait for a silent holder; the lease holds it |
 /// | renew deadline | 107 s | 10 s | how long this process may write after it sent its last successful renewal ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)) |
 /// | retry period | 26 s | 2 s | how often the holder renews; how often a candidate without a watch polls |
-/// | call timeout | 2.5 s | 1.6 s | how long one lease call may take ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)); longer if the API server is [slow](crate::guide::timing#slow-api-servers) |
+/// | call timeout | 5 s | 1.6 s | how long one lease call may take ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)) |
 ///
 /// The default times are those of `OpenShift`. The `fast` times are those of the core Kubernetes controllers.
 ///
@@ -194,12 +194,6 @@ impl LeaseTiming {
         self.longest_call().min(DEFAULT_CALL)
     }
 
-    /// The longest time that a call may take if the API server is slow: four call timeouts, since a call that hangs delays the
-    /// next one.
-    pub(crate) fn longest_patience(&self) -> Duration {
-        self.longest_call().min(self.call_timeout.saturating_mul(4))
-    }
-
     /// The longest call timeout that leaves room for a failed renewal and three attempts with their pauses.
     fn longest_call(&self) -> Duration {
         let room = self.renew_deadline.saturating_sub(self.retry_period + self.pause() * ATTEMPTS);
@@ -227,10 +221,10 @@ impl LeaseTiming {
     ///
     /// assert_eq!(
     ///     LeaseTiming::default().summary(),
-    ///     "lease 137s, renew deadline 107s, retry 26s, call timeout 2.5s: \
+    ///     "lease 137s, renew deadline 107s, retry 26s, call timeout 5s: \
     ///      a released lease changes hands in milliseconds (31.2s without watch), \
     ///      a crashed leader's after 137s (168.2s without watch); \
-    ///      tolerates 75.5s of API server outage and 30s of clock drift or delay"
+    ///      tolerates 70.5s of API server outage and 30s of clock drift or delay"
     /// );
     /// ```
     #[must_use]

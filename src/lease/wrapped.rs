@@ -104,7 +104,7 @@ fn own(lease: &LeaseName, record: LeaseRecord) -> Result<LeaseRecord, ErrLock> {
         return Ok(record);
     }
     let message = format!("the lock of the lease {lease} answered with the lease {namespace}/{name}");
-    Err(ErrLock::new(ErrLockKind::Garbage, message))
+    Err(ErrLock::new(ErrLockKind::BadAnswer, message))
 }
 
 #[cfg(test)]

@@ -65,7 +65,6 @@ impl Writes {
                 Some(on_resource) => (on_resource.verb, self.resource(on_resource.target())),
                 None => (request.verb(), none),
             },
-            Attempt::Refused(verb) => (*verb, none),
             Attempt::Labelled(label) => (Verb::Unknown, self.resource(("", label, ""))),
         }
     }

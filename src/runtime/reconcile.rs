@@ -3,10 +3,7 @@
 use crate::gate::{ErrLeadershipLost, ErrNotLeader};
 use futures_util::{FutureExt, future::BoxFuture};
 use kube_runtime::controller::Action;
-use std::{error::Error, future::Future, sync::Arc, time::Duration};
-
-/// Much longer than an API server needs to hear of a new holder of the lease.
-const HEARD_BY_THEN: Duration = Duration::from_secs(1);
+use std::{error::Error, future::Future, sync::Arc};
 
 /// Wraps a reconciler. If the gate refuses or cuts off a write, the reconciler does not fail: it skips the object
 /// until it changes, or until [`Candidate::gains`](crate::Candidate::gains) brings all objects back.
@@ -16,10 +13,7 @@ const HEARD_BY_THEN: Duration = Duration::from_secs(1);
 /// 2. For [`ErrLeadershipLost`](crate::ErrLeadershipLost) the outcome is the same, and the log has a line at level
 ///    `info`. The outcome of that write is unknown. The next leader reconciles all objects, so it sees whether the
 ///    write was carried out.
-/// 3. If [the API server refused](crate::ErrNotLeader::refusal) the write, the object comes again after a second. An API
-///    server may hear of a new leader some milliseconds after the others, and refuse its write. If this process does not
-///    lead any more, the gate refuses the next attempt, and the object waits for a change.
-/// 4. Any other error goes to the error policy unchanged.
+/// 3. Any other error goes to the error policy unchanged.
 ///
 /// The same controller needs `reconcile_all_on(candidate.gains())`. Otherwise objects that a follower skipped are
 /// never revisited. With it, none is missed, even if the gain comes while `reconcile` is about to fail: the
@@ -52,12 +46,8 @@ fn judge<E: Error + 'static>(outcome: Result<Action, E>) -> Result<Action, E> {
             loss = lost.loss().as_str(),
             "a write was cut off, its outcome is unknown; left to the next leader"
         );
-        return Ok(Action::await_change());
+    } else if ErrNotLeader::find(&error).is_none() {
+        return Err(error);
     }
-    match ErrNotLeader::find(&error) {
-        None => Err(error),
-        // The API server may have heard late that this process leads. Then no other replica would do it.
-        Some(refused) if refused.refusal().is_some() => Ok(Action::requeue(HEARD_BY_THEN)),
-        Some(_) => Ok(Action::await_change()),
-    }
+    Ok(Action::await_change())
 }

@@ -103,8 +103,8 @@ fn main() -> ExitCode {
             real_time fence::overlapping::overlapping_fence_stops_the_holder;
             real_time fence::program::it_applies_checks_and_removes;
             real_time fence::program::it_says_why_it_could_not_ask;
-            real_time fence::refusals::only_a_refusal_by_the_fence_becomes_err_not_leader;
-            real_time fence::refusals::half_done_deletion_of_a_collection_is_no_err_not_leader;
+            real_time fence::refusals::only_a_refusal_by_the_fence_becomes_err_fenced;
+            real_time fence::refusals::half_done_deletion_of_a_collection_is_no_err_fenced;
             real_time fence::returning::fence_that_comes_back_follows_the_lease;
             real_time fence::returning::anchor_of_another_tool_stands;
             real_time fence::returning::fence_that_is_being_deleted_does_not_stand;

@@ -86,7 +86,7 @@ impl World {
             let seen = call.seen.as_ref().map_or("none", |it| it.resource_version());
             format!("{} sends {} over {seen}", p + 1, call.what.as_str())
         });
-        let patience = u64::try_from(call.patience.as_millis()).expect("a small number");
+        let patience = u64::try_from(self.all[p].timing.call_timeout().as_millis()).expect("a small number");
         let cut = self.now < self.all[p].cut_until;
         let (to, back) = (self.delay(), self.delay());
         let arrives = !cut || self.rng.u64(..10) >= 8;

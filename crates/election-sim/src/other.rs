@@ -86,8 +86,7 @@ impl Other {
             let goes_on = self.leads && self.names_me();
             self.write(if goes_on { LeaseCall::Renew } else { LeaseCall::Acquire }, wall)
         } else {
-            let patience = self.timing.call_timeout();
-            Call { what: LeaseCall::Read, seen: None, update: None, patience }
+            Call { what: LeaseCall::Read, seen: None, update: None }
         };
         self.flight = Some((call.clone(), now));
         Next::Call(call)
@@ -107,7 +106,7 @@ impl Other {
         };
         update.renew_time = time;
         update.transitions = before + u64::from(changes && !release);
-        Call { what, seen: self.seen.clone(), update: Some(update), patience: self.timing.call_timeout() }
+        Call { what, seen: self.seen.clone(), update: Some(update) }
     }
 
     fn observe(&mut self, next: Option<LeaseRecord>, now: Moment) {

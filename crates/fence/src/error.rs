@@ -1,7 +1,7 @@
 //! The errors of a fence.
 
-use kube_leader_gate::{ErrInvalid, kube_client, one_line};
-use std::{error::Error, fmt};
+use kube_leader_gate::{ErrInvalid, kube_client, one_line, request::Verb};
+use std::{error::Error, fmt, iter, sync::Arc};
 
 /// The fence in the cluster could not be read or changed.
 ///
@@ -76,6 +76,20 @@ pub enum ErrFence {
     },
 }
 
+/// The fence refused a write that the gate had admitted: the API server found another holder in the Lease. Nothing was
+/// changed.
+///
+/// If this process does not lead any more, the gate refuses its next write. If it leads, the API server had not heard yet of
+/// the new holder, which takes some milliseconds. In both cases do as after a conflict: read what is there, and decide again.
+///
+/// If a layer below the gate repeats writes, as kube's own retry does, this is about the last attempt: the server may have
+/// carried out an earlier one.
+#[derive(Clone, Debug)]
+pub struct ErrFenced {
+    verb: Verb,
+    message: Arc<str>,
+}
+
 pub(crate) fn refuse<T>(what: &str, given: &str, allowed: &str) -> Result<T, ErrInvalid> {
     Err(ErrInvalid::new(format_args!("invalid fence: the {what} is"), given, allowed))
 }
@@ -134,6 +148,47 @@ impl Error for ErrFence {
         }
     }
 }
+
+// === impl ErrFenced ===
+
+impl ErrFenced {
+    /// Finds this error in `error` or in its sources, as in the `kube::Error::Service` of a client.
+    #[must_use]
+    pub fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+        const DEEPEST: usize = 64; // in case a chain of sources loops
+        let mut chain = iter::successors(Some(error), |it| (*it).source()).take(DEEPEST);
+        chain.find_map(|it| it.downcast_ref())
+    }
+
+    pub(crate) fn new(verb: Verb, message: &str) -> Self {
+        Self { verb, message: one_line(message).into() }
+    }
+
+    /// The verb of the write.
+    #[must_use]
+    pub const fn verb(&self) -> Verb {
+        self.verb
+    }
+
+    /// The API server's message, on one line. It says what was refused, and who holds the lease.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for ErrFenced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the API server's fence refused an admitted write ({}), and nothing was changed: {}; read what is there and \
+             decide again",
+            self.verb, self.message
+        )
+    }
+}
+
+impl Error for ErrFenced {}
 
 #[cfg(test)]
 mod tests {

@@ -27,7 +27,7 @@ pub use self::counts::WRITES_FENCED_TOTAL;
 pub use self::{
     definition::Fence,
     drift::Drift,
-    error::ErrFence,
+    error::{ErrFence, ErrFenced},
     impersonator::Impersonator,
     lock::{FenceLayer, FenceLock},
     manage::Applied,

@@ -41,10 +41,6 @@ pub async fn run(
 /// Leaves to the leader what the gate refuses or cuts off, as `kube_leader_gate::runtime::gated` does on kube-runtime 5.
 async fn gated(map: Arc<ConfigMap>, maps: Arc<Api<ConfigMap>>) -> Result<Action, Error> {
     match reconcile(map, maps).await {
-        // A fence has refused the leader, so no other replica does it: soon again.
-        Err(error) if ErrNotLeader::find(&error).is_some_and(|it| it.refusal().is_some()) => {
-            Ok(Action::requeue(Duration::from_secs(1)))
-        }
         Err(error) if ErrNotLeader::find(&error).is_some() || ErrLeadershipLost::find(&error).is_some() => {
             Ok(Action::await_change())
         }

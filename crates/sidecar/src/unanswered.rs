@@ -1,7 +1,7 @@
 //! Why a request has no answer of the API server.
 
 use crate::failure::chain;
-use kube_leader_gate::lease::{ErrLock, ErrLockKind};
+use kube_leader_gate::lease::ErrLock;
 use std::{error::Error, fmt};
 use tower::BoxError;
 
@@ -28,9 +28,7 @@ pub(crate) fn broken_body(error: &BoxError) -> Option<String> {
 pub(crate) fn explain(error: &BoxError) -> (bool, String) {
     let (is_sent, failed) = match error.downcast_ref() {
         Some(Unanswered::Unconnected(error)) => (false, ErrLock::unconnected(&**error)),
-        Some(Unanswered::CutOff { error, is_sent }) => {
-            (*is_sent, ErrLock::new(ErrLockKind::CutOff, chain(error)))
-        }
+        Some(Unanswered::CutOff { error, is_sent }) => (*is_sent, ErrLock::cut_off(chain(error))),
         None => {
             let why = error
                 .downcast_ref()

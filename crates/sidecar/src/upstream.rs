@@ -166,7 +166,9 @@ impl Server {
         let answer = (self.send)(request, admitted).await;
         let is_refused = match &answer {
             Ok(answer) => answer.status() == StatusCode::UNAUTHORIZED && !is_of_another,
-            Err(Unanswered::Unconnected(error)) => ErrLock::unconnected(&**error).kind() == ErrLockKind::Tls,
+            Err(Unanswered::Unconnected(error)) => {
+                ErrLock::unconnected(&**error).kind() == ErrLockKind::Unauthenticated
+            }
             Err(_) => false,
         };
         if is_refused {

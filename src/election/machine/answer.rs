@@ -24,11 +24,6 @@ impl Machine {
     ) -> Result<(), ErrLock> {
         let Some(Flight { call, sent, knew, settles }) = self.flight.take() else { return Ok(()) };
         self.look_at_the_clock(now);
-        self.note_time_taken(call.what, &answer, now.saturating_since(sent));
-        let carried_out = answer.as_ref().map_or_else(|it| it.kind() == ErrLockKind::Conflict, |_| true);
-        if carried_out && call.what != LeaseCall::Read {
-            self.spread.answered(now.saturating_since(sent));
-        }
         match (call.update, answer) {
             (None, Ok(lease)) => self.read(lease, settles, knew, now),
             (Some(update), Ok(Some(stored))) => {
@@ -43,7 +38,7 @@ impl Machine {
                 if !is_new {
                     self.staleness = Staleness::Stale;
                     let error =
-                        ErrLock::new(ErrLockKind::Garbage, "the answer to a write has an old version");
+                        ErrLock::new(ErrLockKind::BadAnswer, "the answer to a write has an old version");
                     self.pause(&error, now);
                     return Err(error);
                 }
@@ -81,24 +76,6 @@ impl Machine {
             }
         }
         Ok(())
-    }
-
-    /// If the API server is slow, the next call of this sort waits longer: twice as long after each one without an answer, and
-    /// twice as long as the last one that was carried out. A refusal is faster than a write.
-    fn note_time_taken(
-        &mut self,
-        what: LeaseCall,
-        answer: &Result<Option<LeaseRecord>, ErrLock>,
-        took: Duration,
-    ) {
-        let (shortest, longest) = (self.timing.call_timeout(), self.timing.longest_patience());
-        let patience =
-            if what == LeaseCall::Read { &mut self.patience.read } else { &mut self.patience.write };
-        *patience = match answer {
-            Ok(_) => took.saturating_mul(2).max(shortest).min(longest),
-            Err(error) if error.kind() == ErrLockKind::Timeout => patience.saturating_mul(2).min(longest),
-            Err(_) => took.saturating_mul(2).min(longest).max(*patience),
-        };
     }
 
     fn read(&mut self, lease: Option<LeaseRecord>, settles: bool, knew: u64, now: Moment) {

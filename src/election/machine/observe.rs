@@ -119,8 +119,7 @@ impl Machine {
             }
         }
         let is_free = next.as_ref().is_none_or(|it| it.record.holder().is_none());
-        let mine = next.as_ref().is_some_and(|it| self.is_mine(it));
-        self.spread.observe(is_free, mine, now, self.chance(now));
+        self.spread.observe(is_free, now, self.chance(now));
         let Some(stored) = next else { return };
         self.stamp = self.stamp.max(stored.renewed);
         self.lease = Lease::Present(match last {

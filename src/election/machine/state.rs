@@ -59,15 +59,13 @@ pub enum Next {
     Done(Result<(), &'static str>),
 }
 
-/// A lease call. A write swaps `seen`, or creates the lease if there is none.
+/// A lease call, which may take a call timeout (rule S9). A write swaps `seen`, or creates the lease if there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     pub what: LeaseCall,
     pub seen: Option<LeaseRecord>,
     /// None for a read.
     pub update: Option<LeaseUpdate>,
-    /// How long it may take (rule S9).
-    pub patience: Duration,
 }
 
 /// One candidate of an election.
@@ -128,20 +126,11 @@ pub struct Machine {
     /// It calls nothing before, since the API server has asked it to wait. No news end this.
     pub(super) asked_until: Moment,
     pub(super) failures: u32,
-    /// How long the next read and the next write may take, if there is the time: longer if answers come late.
-    pub(super) patience: Patience,
     /// When it may ask the holder the next time.
     pub(super) ask_from: Moment,
     pub(super) spread: Spread,
     /// The server has stored something else than this candidate wrote.
     pub(super) altered: Option<&'static str>,
-}
-
-/// How long calls may take. An API server whose disk is slow answers reads fast.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
-    pub(super) read: Duration,
-    pub(super) write: Duration,
 }
 
 /// How far to trust what is known.
@@ -269,7 +258,6 @@ impl Machine {
             pause_until: Moment::default(),
             asked_until: Moment::default(),
             failures: 0,
-            patience: Patience { read: timing.call_timeout(), write: timing.call_timeout() },
             ask_from: Moment::default(),
             spread: Spread::new(timing.pause()),
             altered: None,

@@ -83,24 +83,9 @@ impl Machine {
         if update.is_some() {
             seen.as_ref().map_or("", LeaseRecord::resource_version).clone_into(&mut self.wrote_over);
         }
-        let call = Call { what, seen, update, patience: self.patience(what, now) };
+        let call = Call { what, seen, update };
         self.flight = Some(Flight { call: call.clone(), sent: now, knew: self.newest, settles: true });
         Next::Call(call)
-    }
-
-    /// How long a call may take that begins now. A holder's leaves three quarters of the time that is left, and a whole call
-    /// timeout after the pause (rule S9). The end of a term has its own time limit, so its calls do not wait longer (rule S4).
-    fn patience(&self, what: LeaseCall, now: Moment) -> Duration {
-        let shortest = self.timing.call_timeout();
-        if self.is_ending() {
-            return shortest;
-        }
-        let wanted = if what == LeaseCall::Read { self.patience.read } else { self.patience.write };
-        let most = self.term.as_ref().map_or(wanted, |_| {
-            let left = self.deadline().saturating_since(now);
-            left.saturating_sub(self.timing.pause() + shortest) / 4
-        });
-        wanted.min(most).max(shortest)
     }
 
     pub(super) fn look_at_the_clock(&mut self, now: Moment) {

@@ -243,10 +243,8 @@ impl Caller {
             Ok(_) => None,
             Err(error) if error.client_is_dead() => Some(Because::Silent(Instant::now())),
             Err(error) => match error.kind() {
-                ErrLockKind::Unauthorized | ErrLockKind::Credentials | ErrLockKind::Tls => {
-                    Some(Because::Refused)
-                }
-                ErrLockKind::Unreachable | ErrLockKind::Unresolved => Some(Because::Unreachable),
+                ErrLockKind::Unauthenticated => Some(Because::Refused),
+                ErrLockKind::Unreachable => Some(Because::Unreachable),
                 _ => None,
             },
         };

@@ -4,7 +4,7 @@ use super::clients::Caller;
 use crate::{
     api,
     lease::{
-        error::{ErrLock, ErrLockKind},
+        error::ErrLock,
         lock::LeaseEvent,
         news::{self, EventSlot},
         record::LeaseRecord,
@@ -199,9 +199,7 @@ impl Following {
         let phase = phase.wait_for(|phase| !matches!(phase, Phase::Connecting)).await;
         match phase.as_deref() {
             Ok(Phase::Over(Some(error))) => Err(error.clone()),
-            Ok(Phase::Over(None)) | Err(_) => {
-                Err(ErrLock::new(ErrLockKind::CutOff, "the shared watch ended at once"))
-            }
+            Ok(Phase::Over(None)) | Err(_) => Err(ErrLock::cut_off("the shared watch ended at once")),
             Ok(Phase::Connecting | Phase::Standing) => Ok(()),
         }
     }

@@ -3,26 +3,25 @@
 use super::ground::{Ground, recognising, refused, send};
 use crate::support::until;
 use http::{Method, Request};
-use kube_leader_gate::{ErrNotLeader, Policy, request::Verb};
+use kube_leader_gate::{Policy, request::Verb};
 use serde_json::json;
 use std::time::Duration;
-use test_support::apiserver::{SlowWebhook, Stage};
+use test_support::{
+    apiserver::{SlowWebhook, Stage},
+    kube_leader_gate_fence::ErrFenced,
+};
 
-pub async fn only_a_refusal_by_the_fence_becomes_err_not_leader() {
+pub async fn only_a_refusal_by_the_fence_becomes_err_fenced() {
     let ground = Ground::new().await;
     let fence = ground.fence(&Policy::strict());
     ground.fenced(&fence).await;
     let client = recognising(ground.config("pod-a").await, &fence);
     let error = ground.touch(&client).await.unwrap_err();
-    let refused = ErrNotLeader::find(&error).expect("the gate's error");
-    assert_eq!(refused.attempt().verb(), Some(Verb::Create));
-    let message = refused.refusal().expect("the API server's message");
+    let refused = ErrFenced::find(&error).expect("the fence's error");
+    assert_eq!(refused.verb(), Verb::Create);
+    let message = refused.message();
     assert!(message.contains(&format!("ValidatingAdmissionPolicy '{}'", fence.name())), "{message}");
-    let text = refused.to_string();
-    assert!(
-        text.starts_with("write attempt rejected as client is not leader: create; the API server refused")
-    );
-    assert!(text.contains(": configmaps \"map-"), "{text}");
+    assert!(message.contains("configmaps \"map-"), "{message}");
 
     // The caller may ask for the answer in another encoding. (For CBOR the API server needs a feature gate.)
     let stranger = ground.pod("stranger-to-the-layer").await;
@@ -38,7 +37,7 @@ pub async fn only_a_refusal_by_the_fence_becomes_err_not_leader() {
             (403, &encoding.parse().unwrap())
         );
         let error = client.send(request()).await.expect_err(encoding);
-        let found = ErrNotLeader::find(&error).expect("the gate's error").refusal().expect("its words");
+        let found = ErrFenced::find(&error).expect("the fence's error").message();
         assert!(found.contains(fence.name()), "{encoding}: {found}");
     }
 
@@ -62,7 +61,7 @@ pub async fn only_a_refusal_by_the_fence_becomes_err_not_leader() {
 }
 
 /// The API server judges each object of a collection by itself. Of those before the refusal it says nothing.
-pub async fn half_done_deletion_of_a_collection_is_no_err_not_leader() {
+pub async fn half_done_deletion_of_a_collection_is_no_err_fenced() {
     const MAPS: usize = 20;
     let ground = Ground::new().await;
     let fence = ground.fence(&Policy::strict());
@@ -95,6 +94,6 @@ pub async fn half_done_deletion_of_a_collection_is_no_err_not_leader() {
     ground.hold("pod-b").await;
     let error = deleting.await.expect("no panic").unwrap_err();
     assert!((1..before).contains(&maps().await), "some are gone");
-    assert!(ErrNotLeader::find(&error).is_none(), "{error}");
+    assert!(ErrFenced::find(&error).is_none(), "{error}");
     assert!(refused(&Err(error)), "the API server's own answer");
 }

@@ -273,8 +273,8 @@ async fn leader_keeps_term_while_reads_and_watches_fail() {
         Hangs(Call::Watch),
         Hangs(Call::Event),
         Hangs(Call::Get),
-        Fails(Call::Watch, ErrLockKind::Garbage),
-        Fails(Call::Event, ErrLockKind::Garbage),
+        Fails(Call::Watch, ErrLockKind::BadAnswer),
+        Fails(Call::Event, ErrLockKind::BadAnswer),
     ] {
         let (leases, begun) = (Leases::default(), Arc::default());
         let a = contend(&leases, how, &begun);

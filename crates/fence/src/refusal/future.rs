@@ -1,11 +1,11 @@
 //! The response future: it reads the answer of a refused write.
 
 use super::body::ResponseBody;
-use crate::{counts::Counts, denial::Denial};
+use crate::{counts::Counts, denial::Denial, error::ErrFenced};
 use bytes::Bytes;
-use http::Response;
+use http::{Response, StatusCode};
 use http_body::{Body, Frame};
-use kube_leader_gate::{ErrNotLeader, gate::Forbidden};
+use kube_leader_gate::request::Verb;
 use pin_project_lite::pin_project;
 use std::{
     error::Error,
@@ -39,6 +39,8 @@ pin_project! {
     pub struct ResponseFuture<F, R: Body> {
         #[pin]
         inner: F,
+        // None if the fence's refusal of this request is no certain answer.
+        verb: Option<Verb>,
         settings: Arc<Settings>,
         // In a box, since few answers have one.
         reading: Option<Box<Reading<R>>>,
@@ -47,7 +49,7 @@ pin_project! {
 
 /// An answer to a write that may be a refusal of the fence.
 struct Reading<R: Body> {
-    forbidden: Forbidden,
+    verb: Verb,
     answer: Answer<R>,
     /// How many more bytes are read.
     room: usize,
@@ -55,8 +57,8 @@ struct Reading<R: Body> {
 }
 
 impl<F, R: Body> ResponseFuture<F, R> {
-    pub(super) const fn new(inner: F, settings: Arc<Settings>) -> Self {
-        Self { inner, settings, reading: None }
+    pub(super) const fn new(inner: F, verb: Option<Verb>, settings: Arc<Settings>) -> Self {
+        Self { inner, verb, settings, reading: None }
     }
 }
 
@@ -72,11 +74,10 @@ where
         let this = self.project();
         if this.reading.is_none() {
             let answer = ready!(this.inner.poll(cx)).map_err(Into::into)?.map(ResponseBody::new);
-            let Some(forbidden) = answer.extensions().get().copied() else {
-                return Poll::Ready(Ok(answer));
-            };
+            let refused = this.verb.filter(|_| answer.status() == StatusCode::FORBIDDEN);
+            let Some(verb) = refused else { return Poll::Ready(Ok(answer)) };
             let late = Box::pin(sleep(PATIENCE));
-            *this.reading = Some(Box::new(Reading { forbidden, answer, room: MOST, late }));
+            *this.reading = Some(Box::new(Reading { verb, answer, room: MOST, late }));
         }
         let complete = match this.reading {
             Some(reading) => ready!(reading.poll(cx)),
@@ -110,13 +111,13 @@ impl<R: Body<Data = Bytes> + Unpin> Reading<R> {
     }
 
     fn judge(self, complete: bool, settings: &Settings) -> Result<Answer<R>, Box<dyn Error + Send + Sync>> {
-        let Self { forbidden, answer, .. } = self;
+        let Self { verb, answer, .. } = self;
         let text = || answer.body().read.iter().flatten().filter_map(Frame::data_ref).flatten().copied();
         let message = complete.then(|| settings.denial.in_answer(&text().collect::<Vec<_>>()));
         let Some(message) = message.flatten() else { return Ok(answer) };
-        let error = ErrNotLeader::by_server(forbidden, message);
-        tracing::warn!(verb = %forbidden.verb(), "the fence refused an admitted write: {error}");
-        settings.counts.add(forbidden.verb());
+        let error = ErrFenced::new(verb, &message);
+        tracing::warn!(%verb, "the fence refused an admitted write: {error}");
+        settings.counts.add(verb);
         Err(error.into())
     }
 }

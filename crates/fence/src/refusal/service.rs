@@ -9,7 +9,10 @@ use crate::{counts::Counts, definition::Fence, denial::Denial};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
-use kube_leader_gate::kube_client::Client;
+use kube_leader_gate::{
+    kube_client::Client,
+    request::{RequestInfo, Verb},
+};
 use std::{
     error::Error,
     sync::Arc,
@@ -18,7 +21,7 @@ use std::{
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// Makes [`ErrNotLeader`](kube_leader_gate::ErrNotLeader) of what a fence refuses; see the [module](super).
+/// Makes [`ErrFenced`](crate::ErrFenced) of what a fence refuses; see the [module](super).
 #[derive(Clone, Debug)]
 pub struct RefusalLayer {
     settings: Arc<Settings>,
@@ -79,6 +82,19 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        ResponseFuture::new(self.inner.call(request), self.settings.clone())
+        let verb = fenced_as(&RequestInfo::of(&request));
+        ResponseFuture::new(self.inner.call(request), verb, self.settings.clone())
     }
+}
+
+/// The verb of a write that the API server carries out as a whole, or not at all. The answer to any other request tells too
+/// little.
+fn fenced_as(request: &RequestInfo<'_>) -> Option<Verb> {
+    let verb = request.verb();
+    let whole = match verb {
+        Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => !request.resource().is_empty(),
+        Verb::Connect => matches!(request.subresource(), "exec" | "attach" | "portforward"),
+        _ => false,
+    };
+    whole.then_some(verb)
 }

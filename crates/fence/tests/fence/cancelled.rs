@@ -11,12 +11,12 @@ use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, Empty, StreamBody};
 use kube_leader_gate::{
-    ErrNotLeader, WriteGateLayer,
+    WriteGateLayer,
     kube_client::{Client, client::Body},
     leadership::{Grantor, Term},
     testing::{ApiServer, Fault, TokioClock},
 };
-use kube_leader_gate_fence::{Applied, Impersonator};
+use kube_leader_gate_fence::{Applied, ErrFenced, Impersonator};
 use serde_json::{Value, json};
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use test_support::cancellation::{dropped_at_each_poll, tasks};
@@ -151,14 +151,14 @@ fn s4_refusal_dropped_at_each_poll_ends_its_write() {
         let outcome = cut.off(service.ready().await.expect("ready").call(post())).await;
         let answered = begun.elapsed() >= TICK * 4;
         if let Some(outcome) = outcome {
-            assert!(ErrNotLeader::find(&*outcome.expect_err("a refusal")).is_some());
+            assert!(ErrFenced::find(&*outcome.expect_err("a refusal")).is_some());
         }
         assert_eq!(leadership.writes_under_way(), 0);
         if answered {
             assert_eq!(leadership.unanswered(), None);
         }
         let next = service.ready().await.expect("ready").call(post()).await;
-        assert!(ErrNotLeader::find(&*next.expect_err("a refusal")).is_some());
+        assert!(ErrFenced::find(&*next.expect_err("a refusal")).is_some());
     });
     assert!(worlds > 8, "{worlds}");
 }

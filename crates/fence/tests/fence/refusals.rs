@@ -10,11 +10,12 @@ use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, StreamBody};
 use kube_leader_gate::{
-    ErrNotLeader, WriteGate, WriteGateLayer,
+    WriteGate, WriteGateLayer,
     election::LeaseEnd,
     leadership::{Grant, Grantor, Leadership, Term},
+    request::Verb,
 };
-use kube_leader_gate_fence::{RefusalLayer, refusal::Refusal};
+use kube_leader_gate_fence::{ErrFenced, RefusalLayer, refusal::Refusal};
 use std::{convert::Infallible, io, sync::LazyLock, task::Poll, time::Duration};
 use tower::{Layer, ServiceExt, service_fn};
 
@@ -29,10 +30,10 @@ async fn a_fenced_write_is_reported() {
     write(&client).await.unwrap();
     wall.refuse_next();
     let error = write(&client).await.unwrap_err();
-    let refused = ErrNotLeader::find(&error).unwrap();
-    assert!(refused.refusal().unwrap().contains("a holds the lease") && refused.holder().is_none());
+    let refused = ErrFenced::find(&error).unwrap();
+    assert!(refused.message().contains("a holds the lease") && refused.verb() == Verb::Create);
     let text = refused.to_string();
-    assert!(text.contains("; the API server refused it, and nothing was changed: things"), "{text}");
+    assert!(text.contains("refused an admitted write (create), and nothing was changed: things"), "{text}");
     assert!(a.candidate().can_write(), "the gate has not heard");
 }
 
@@ -74,7 +75,7 @@ async fn s4_a_stop_after_a_refusal_does_not_wait() {
     let a = election.start();
     within(FIRST, "it leads", a.candidate().elected()).await;
     wall.refuse_next();
-    assert!(ErrNotLeader::find(&write(&client).await.unwrap_err()).is_some());
+    assert!(ErrFenced::find(&write(&client).await.unwrap_err()).is_some());
     assert_eq!(within(SOON, "it stops", a.stop()).await, LeaseEnd::Released);
 }
 
@@ -157,7 +158,7 @@ async fn recognised(path: &str, text: &[u8]) -> Option<String> {
     });
     let outcome = above(&fence().refusals(), service).oneshot(Request::post(path).body(()).unwrap()).await;
     let error = outcome.err()?;
-    Some(ErrNotLeader::find(&*error).expect("the gate's error").refusal().unwrap().to_owned())
+    Some(ErrFenced::find(&*error).expect("the fence's error").message().to_owned())
 }
 
 /// `Accept` asks for protobuf, CBOR or YAML. The words stand in the answer as they are, or broken into lines.

@@ -153,7 +153,7 @@ fn no_answer_makes_a_storm() {
         ErrLockKind::Forbidden,
         ErrLockKind::Timeout,
         ErrLockKind::Refused,
-        ErrLockKind::Garbage,
+        ErrLockKind::BadAnswer,
         ErrLockKind::Withheld,
     ] {
         for order in [Order::Contend, Order::StandAside] {

@@ -57,10 +57,10 @@ async fn outage_is_warned_every_five_minutes() {
 #[tokio::test(start_paused = true)]
 async fn watch_that_opens_and_fails_is_warned_every_five_minutes() {
     for (how, kind) in [
-        (WatchBreak::Expired, "gone"),
-        (WatchBreak::Garbage, "garbage"),
-        (WatchBreak::Cut, "cut off"),
-        (WatchBreak::End, "cut off"),
+        (WatchBreak::Expired, "refused"),
+        (WatchBreak::Garbage, "bad answer"),
+        (WatchBreak::Cut, "bad answer"),
+        (WatchBreak::End, "bad answer"),
     ] {
         let heard = Heard::listen();
         let server = ApiServer::new();

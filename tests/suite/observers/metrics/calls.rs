@@ -45,7 +45,7 @@ async fn failing_lease_calls_are_counted_by_kind() {
     let calls = [
         (Fault::forbidden(), "forbidden"),
         (Fault::hang_before(), "timeout"),
-        (Fault::drop_before(), "cut off"),
+        (Fault::drop_before(), "bad answer"),
         (Fault::status(500), "refused"),
     ];
     for (fault, error) in calls {

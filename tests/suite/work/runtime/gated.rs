@@ -6,18 +6,9 @@ use crate::{
     work::runtime::things::{Replica, depose, is_done, looks, reconcile, start, until_seen, want},
 };
 use fastrand::Rng;
-use http::{Request, Response};
-use kube::runtime::controller::Action;
-use kube_leader_gate::{
-    ErrNotLeader, WriteGateLayer,
-    gate::Forbidden,
-    leadership::{Grantor, Term},
-    runtime::gated,
-    testing::{ApiServer, Fault, WatchBreak},
-};
-use std::{collections::BTreeSet, convert::Infallible, sync::Arc, time::Duration};
+use kube_leader_gate::testing::{ApiServer, Fault, WatchBreak};
+use std::{collections::BTreeSet, time::Duration};
 use tokio::time::Instant;
-use tower::{Layer, ServiceExt, service_fn};
 
 const NAMES: [&str; 5] = ["v", "w", "x", "y", "z"];
 
@@ -172,27 +163,4 @@ async fn gain_during_watch_outage_triggers_reconciliation() {
     until(Duration::from_secs(16), "b leads", || b.leads()).await;
     drop(outage);
     until(Duration::from_secs(60), "x is reconciled", || is_done(&server, "x")).await;
-}
-
-/// What the gate says of an admitted write to which the API server answers 403.
-async fn forbidden() -> Forbidden {
-    let grantor = Grantor::new();
-    let deadline = grantor.now().saturating_add(Duration::from_secs(60));
-    let _grant = grantor.grant(Term::new("uid", 1), deadline).expect("in time");
-    let refuses = service_fn(async |_: Request<()>| {
-        Ok::<_, Infallible>(Response::builder().status(403).body(()).expect("an answer"))
-    });
-    let write = Request::post("/api/v1/namespaces/default/pods").body(()).expect("a request");
-    let gate = WriteGateLayer::new(grantor.leadership()).layer(refuses);
-    *gate.oneshot(write).await.expect("an answer").extensions().get().expect("it was admitted")
-}
-
-/// An API server may hear late that this process leads, and no other replica would do the work.
-#[tokio::test]
-async fn object_comes_back_after_a_refusal_of_the_server() {
-    let mut reconcile = gated(|_: Arc<()>, _: Arc<()>| async {
-        let error = ErrNotLeader::by_server(forbidden().await, "denied");
-        Err(kube_client::Error::Service(error.into()))
-    });
-    assert_eq!(reconcile(Arc::new(()), Arc::new(())).await.unwrap(), Action::requeue(Duration::from_secs(1)));
 }
