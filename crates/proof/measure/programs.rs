@@ -15,7 +15,7 @@ const LENGTHS: [(&str, &str); 7] = [
     ("PROPTEST_CASES", "32"),
     ("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true"),
     ("RUST_TEST_THREADS", "6"),
-    ("SIM_SEEDS", "200"),
+    ("SIM_SEEDS", "1000"),
     ("SIM_SHRINK", "0"),
 ];
 

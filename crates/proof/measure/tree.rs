@@ -16,6 +16,7 @@ use std::{
 };
 
 const TREE: &str = "target/measure/tree";
+const MEASURE: &str = "crates/proof/measure/";
 const SWITCH: &str = "crates/proof/measure/switch.rs";
 /// The files in which the copy gets the switches, and where `switch.rs` is from there.
 const ROOTS: [(&str, &str); 3] = [
@@ -40,7 +41,7 @@ pub struct Tree {
     pub changes: Vec<Change>,
     /// The switch of the function in which a change is. A change that is not here has a switch of its own name.
     pub sites: BTreeMap<usize, String>,
-    /// A hash of all files but the documents.
+    /// A hash of all files but the documents and this program.
     pub fingerprint: String,
 }
 
@@ -100,7 +101,8 @@ fn copy(from: &Path, changed: &BTreeMap<String, Switched>) -> String {
             Some(it) => it.text.clone().into_bytes(),
             None => fs::read(from.join(file)).expect("a file"),
         };
-        if !file.starts_with("docs/") {
+        let is_code = !file.starts_with("docs/") && (!file.starts_with(MEASURE) || *file == SWITCH);
+        if is_code {
             (file, &text).hash(&mut hash);
         }
         let to = Path::new(TREE).join(file);

@@ -22,6 +22,7 @@ use kube_leader_gate::{
     Candidate, ErrLeadershipLost, ErrNotLeader, Policy,
     request::{RequestInfo, leaves_open},
 };
+use kube_leader_gate_fence::ErrFenced;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -148,6 +149,9 @@ fn fail(error: &tower::BoxError, asked: &RequestInfo<'_>) -> Response<Answer> {
     if let Some(refused) = ErrNotLeader::find(&**error) {
         tracing::debug!("{refused}");
         return reply::not_leader(refused, asked);
+    }
+    if let Some(fenced) = ErrFenced::find(&**error) {
+        return reply::fenced(fenced, asked);
     }
     if let Some(lost) = ErrLeadershipLost::find(&**error) {
         tracing::debug!("{lost}");

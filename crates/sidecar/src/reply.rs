@@ -12,6 +12,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Either, Full};
 use kube_leader_gate::{ErrLeadershipLost, ErrNotLeader, one_line, request::RequestInfo};
+use kube_leader_gate_fence::ErrFenced;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -35,6 +36,11 @@ pub(crate) fn not_leader(error: &ErrNotLeader, asked: &RequestInfo<'_>) -> Respo
         message = format!("{part}permit the request by --allow of the sidecar, if it may be sent twice");
     }
     status(FAILED_WRITE, "NotLeader", &message, Some(asked))
+}
+
+/// The fence refused the write.
+pub(crate) fn fenced(error: &ErrFenced, asked: &RequestInfo<'_>) -> Response<Answer> {
+    status(FAILED_WRITE, "NotLeader", &error.to_string(), Some(asked))
 }
 
 /// The gate cut the write off.

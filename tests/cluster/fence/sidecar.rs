@@ -47,6 +47,6 @@ pub async fn it_opens_behind_a_fence_and_names_its_refusals() {
     .await;
     let (code, reason, message) = refused.expect("a refusal");
     assert_eq!((code, &*reason), (424, "NotLeader"));
-    assert!(message.contains("the API server refused it, and nothing was changed"), "{message}");
+    assert!(message.contains("refused an admitted write (create), and nothing was changed"), "{message}");
     assert!(message.contains(fence.name()), "{message}");
 }
