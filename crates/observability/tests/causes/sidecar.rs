@@ -187,7 +187,7 @@ async fn connections() -> Vec<Said> {
     let sidecar = Sidecar::start_with(with_plugin, "a", &["--timing", "fast"]).await;
     fs::write(&broken, "").unwrap();
     let told = until_some("the plugin fails", async || {
-        trouble_of(&sidecar).await.lines().find(|it| it.contains("credentials")).map(str::to_owned)
+        trouble_of(&sidecar).await.lines().find(|it| it.contains("credential plugin")).map(str::to_owned)
     });
     said.push(Said::new("the credential plugin fails", "trouble", &told.await));
     said
