@@ -49,7 +49,7 @@
 //! [`Candidate::check`]: crate::Candidate::check
 //! [`Candidate::check_ready`]: crate::Candidate::check_ready
 
-use crate::{election::Candidate, one_line};
+use crate::{election::Candidate, one_line::one_line};
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
     header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE},
@@ -112,7 +112,7 @@ impl Health {
     }
 
     /// Adds a condition for `/readyz`: the replica is ready only if `condition` returns `Ok` too. The error says what is
-    /// missing, in words for a person; it becomes [one line](one_line()). Call this again for each further condition.
+    /// missing, in words for a person; it becomes [one line](crate::extension::one_line). Call this again for each further condition.
     ///
     /// Each request to `/readyz` calls `condition`, so it must not block. A panic reaches the web server.
     #[must_use]

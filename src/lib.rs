@@ -52,6 +52,7 @@
 //! | [`election`] | `election` (default) | the task that contends for the Lease, and the [`Candidate`] handle |
 //! | [`lease`] | `election` (default) | the Lease, its times, the identity of a candidate |
 //! | [`health`] | `election` (default) | probes for any web server, and a page that says who leads |
+//! | [`extension`] | `election` (default) | what a package needs that extends an election |
 //! | [`runtime`] | `runtime` | gated reconcilers and replays, for kube-runtime |
 //! | [`events`] | `runtime` | Kubernetes Events about gains and losses |
 //! | [`metrics`] | `metrics` | metrics of terms, writes and lease calls, for any exporter |
@@ -90,7 +91,11 @@ mod api;
 pub mod election;
 #[cfg(feature = "runtime")]
 pub mod events;
+#[cfg(feature = "election")]
+pub mod extension;
 pub mod gate;
+#[cfg(feature = "election")]
+mod growing_pause;
 #[cfg(all(doc, any(not(doctest), feature = "election")))]
 pub mod guide;
 #[cfg(feature = "election")]
@@ -105,6 +110,8 @@ pub mod lease;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 #[cfg_attr(not(feature = "election"), allow(dead_code))]
+mod object_names;
+#[cfg_attr(not(feature = "election"), allow(dead_code))]
 mod one_line;
 pub mod policy;
 pub mod request;
@@ -117,7 +124,6 @@ pub mod testing;
 
 #[cfg(feature = "election")]
 pub use crate::{
-    api::without_secrets,
     election::{Candidate, Election},
     lease::{Identity, LeaseTiming},
     shutdown::shutdown_signal,
@@ -126,7 +132,6 @@ pub use crate::{
     gate::{ErrLeadershipLost, ErrNotLeader, WriteGate, WriteGateLayer},
     invalid::ErrInvalid,
     leadership::Leadership,
-    one_line::one_line,
     policy::Policy,
 };
 #[cfg(feature = "election")]

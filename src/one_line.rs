@@ -9,7 +9,7 @@ const LONGEST: usize = 500;
 /// printable is spelled out, as `\u{1b}`. So a server or a proxy can neither forge a line of the log nor steer a terminal.
 ///
 /// ```
-/// use kube_leader_gate::one_line;
+/// use kube_leader_gate::extension::one_line;
 ///
 /// assert_eq!(one_line("<html>\r\n<h1>502 Bad Gateway</h1>\n"), "<html> <h1>502 Bad Gateway</h1>");
 /// assert_eq!(one_line("\u{1b}[2J"), r"\u{1b}[2J");

@@ -14,7 +14,7 @@ use tower::buffer::error::{Closed, ServiceError};
 const DEEPEST: usize = 8;
 
 impl From<Error> for ErrLock {
-    /// Why the call of a kube client failed. The text shows no [secrets](crate::without_secrets).
+    /// Why the call of a kube client failed. The text shows no [secrets](crate::extension::without_secrets).
     fn from(error: Error) -> Self {
         match error {
             Error::Api(status) => {

@@ -1,5 +1,5 @@
-//! Calls to the API server, shared by the lease and the events: one call, a watch, the pause after
-//! failures, and the log of trouble.
+//! Calls to the API server, shared by the lease and the events: one call, a watch, and the log of
+//! trouble.
 
 mod call;
 mod credentials;
@@ -14,5 +14,5 @@ pub(crate) use self::{
     call::{Authorized, call, open},
     credentials::Credentials,
     rate_limited_log::RateLimitedLog,
-    watch::{Change, LONGEST_PAUSE, backoff, change, lines, watch_of_all, watch_of_one},
+    watch::{Change, change, lines, watch_of_all, watch_of_one},
 };

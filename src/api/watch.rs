@@ -1,4 +1,4 @@
-//! A watch of objects: its path, how long it lasts, its lines and what they say, and the pause after failures.
+//! A watch of objects: its path, how long it lasts, its lines and what they say.
 
 use super::call::LONGEST;
 use crate::lease::error::{ErrLock, ErrLockKind};
@@ -8,10 +8,6 @@ use http::StatusCode;
 use http_body_util::BodyExt;
 use kube_client::client::Body;
 use serde_json::Value;
-use std::time::Duration;
-
-/// The longest pause between two attempts to watch, for example if the API server refuses the watch.
-pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The shortest time that a watch asks for, in seconds. It adds a random time up to the same again, so that watches
 /// do not all end together.
@@ -97,11 +93,4 @@ pub(crate) fn lines(body: Body) -> impl Stream<Item = Result<Bytes, ErrLock>> + 
         }
     })
     .boxed()
-}
-
-/// The pause after `failures + 1` failures in a row. It doubles each time up to `longest`, and half of it is by
-/// chance: `draw` is in 0..1.
-pub(crate) fn backoff(first: Duration, failures: u32, longest: Duration, draw: f64) -> Duration {
-    let full = first.saturating_mul(1 << failures.min(16)).min(longest);
-    full.mul_f64(0.5 + 0.5 * draw)
 }

@@ -12,7 +12,7 @@ use crate::{
     invalid::ErrInvalid,
     leadership::{Grantor, Leadership},
     lease::{BoxLock, Places, advice::Cause},
-    one_line,
+    one_line::one_line,
     policy::Policy,
 };
 use kube_client::{

@@ -81,7 +81,7 @@ impl Candidate {
     }
 
     /// Why the election makes no progress, in words for a person: lease calls fail, the lease makes no sense, a
-    /// [layer](super::LockLayer) of the lock has trouble, or the program does not drive the election. It also says what to
+    /// [layer](crate::extension::LockLayer) of the lock has trouble, or the program does not drive the election. It also says what to
     /// do. A refused watch is no trouble: the election polls the lease then.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {

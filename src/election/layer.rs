@@ -20,7 +20,7 @@ use std::{
 /// ```
 /// use kube_leader_gate::{
 ///     Candidate, Election, Identity,
-///     election::{LockContext, LockLayer},
+///     extension::{LockContext, LockLayer},
 ///     lease::{BoxLock, LeaseUpdate, ErrLock, LeaseRecord, Lock},
 /// };
 /// use std::convert::Infallible;

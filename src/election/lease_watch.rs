@@ -1,7 +1,7 @@
 //! Follows the lease by watch for ever. If the watch ends, it connects again.
 
 use crate::{
-    api::{LONGEST_PAUSE, backoff},
+    growing_pause::GrowingPause,
     lease::{ErrLock, LeaseEvent, LeaseTiming, Lock},
 };
 use futures_util::{
@@ -29,20 +29,21 @@ pub enum WatchNews {
 pub(super) type LeaseWatch = BoxStream<'static, WatchNews>;
 
 pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWatch {
-    // When the last watch began or failed to, and how many in a row have failed or ended early.
-    let watches = stream::unfold((Instant::now(), 0_u32), move |(since, short_lived)| {
+    let pauses = GrowingPause::of_watches(timing.pause());
+    // When the last watch began or failed to.
+    let watches = stream::unfold((None::<Instant>, pauses), move |(last, mut pauses)| {
         let lock = lock.clone();
         async move {
-            let short_lived = if since.elapsed() >= STEADY { 0 } else { short_lived };
-            if let Some(before) = short_lived.checked_sub(1) {
-                sleep(backoff(timing.pause(), before, LONGEST_PAUSE, fastrand::f64())).await;
+            match last {
+                Some(began) if began.elapsed() < STEADY => sleep(pauses.after_failure()).await,
+                _ => pauses.reset(),
             }
             let patience = timing.call_timeout();
             let watch = timeout(patience, lock.watch()).await;
             let news = match watch.unwrap_or_else(|_| Err(ErrLock::timeout(patience))) {
                 Ok(events) => {
                     // One early end is normal, as when the API server restarts.
-                    let patient = short_lived == 0;
+                    let patient = !pauses.has_failed();
                     let begun = Instant::now();
                     let news = until_down(events).map(move |news| match news {
                         WatchNews::Down(None) if !patient && begun.elapsed() < STEADY => {
@@ -54,7 +55,7 @@ pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWa
                 }
                 Err(error) => stream::iter([WatchNews::Down(Some(error))]).right_stream(),
             };
-            Some((news, (Instant::now(), short_lived.saturating_add(1))))
+            Some((news, (Some(Instant::now()), pauses)))
         }
     });
     watches.flatten().boxed()

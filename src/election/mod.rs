@@ -40,12 +40,12 @@ mod ended;
 mod hooks;
 #[cfg(feature = "internal")]
 pub(crate) mod internal;
-mod layer;
+pub(crate) mod layer;
 #[allow(missing_docs, reason = "only `internal` shows it")]
 mod lease_watch;
 mod liveness;
 #[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows it")]
-mod machine;
+pub(crate) mod machine;
 mod observers;
 #[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows some of it")]
 mod priority;
@@ -64,8 +64,6 @@ pub use self::{
     checks::ErrUnhealthy,
     client::{Connections, ReadsOnly},
     ended::{ErrElectionEnded, Finished, LeaseEnd},
-    layer::{LockContext, LockLayer, Trouble},
-    machine::holder_pod_uid,
     priority::Priority,
     running::Running,
 };

@@ -103,7 +103,7 @@ impl Report {
         let all = [&self.stuck, &self.calls, &self.former, &self.oddity, &self.question];
         grantor.note_trouble(all.into_iter().find_map(RateLimitedLog::text).cloned());
         if let Some(hook) = &self.profile.hooks.lease {
-            hook.vacant(!leads && machine.is_vacant(now), now);
+            hook.vacant(!leads && machine.is_free(now), now);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What is known of a term after it has ended, and when no term may begin.
 
 use super::{
-    ActiveTerm, Clock, ErrTooLate, Grant, Grantor, Leadership, Loss, Moment, Term, TermLoss, WritePermit,
+    Clock, ErrTooLate, Grant, GrantedTerm, Grantor, Leadership, Loss, Moment, Term, TermLoss, WritePermit,
 };
 use futures_util::FutureExt;
 use std::{
@@ -221,7 +221,7 @@ impl Clock for Edge {
 /// must not go on.
 #[test]
 fn s1_renewal_at_the_last_moment_ends_nothing() {
-    type Look = fn(&Leadership, &Grant, &WritePermit, &ActiveTerm, &mut TermLoss) -> bool;
+    type Look = fn(&Leadership, &Grant, &WritePermit, &GrantedTerm, &mut TermLoss) -> bool;
     let looks: [(&str, Look); 8] = [
         ("leader", |leadership, _, _, _, _| leadership.is_leader()),
         ("term", |leadership, _, _, _, _| leadership.term().is_some()),

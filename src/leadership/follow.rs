@@ -68,7 +68,7 @@ impl Terms {
     }
 
     /// Waits until the gate admits writes in a new term. Returns None if no more grants can come. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Option<ActiveTerm> {
+    pub(crate) async fn next(&mut self) -> Option<GrantedTerm> {
         loop {
             {
                 // The number and the term match while the lock is held.
@@ -80,7 +80,7 @@ impl Terms {
                 if let Some(current) = new.filter(|_| self.inner.word.is_open(|| self.inner.now())) {
                     self.told = current.number;
                     let (inner, term) = (self.inner.clone(), current.term.clone());
-                    return Some(ActiveTerm { inner, grant: current.number, term });
+                    return Some(GrantedTerm { inner, grant: current.number, term });
                 }
             }
             // Cannot fail: `self` keeps the sender.
@@ -91,15 +91,15 @@ impl Terms {
 
 /// A term in which this process leads or has led. It counts no write.
 #[derive(Debug)]
-pub(crate) struct ActiveTerm {
+pub(crate) struct GrantedTerm {
     inner: Arc<Inner>,
     grant: u64,
     term: Term,
 }
 
-// === impl ActiveTerm ===
+// === impl GrantedTerm ===
 
-impl ActiveTerm {
+impl GrantedTerm {
     pub(crate) fn term(&self) -> &Term {
         &self.term
     }
@@ -200,7 +200,7 @@ mod tests {
         (grantor, leadership, clock, grant)
     }
 
-    fn tenure(leadership: &Leadership) -> ActiveTerm {
+    fn tenure(leadership: &Leadership) -> GrantedTerm {
         leadership.terms().next().now_or_never().flatten().expect("leading")
     }
 

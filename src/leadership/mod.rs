@@ -97,7 +97,7 @@ pub use self::{
 };
 
 pub(crate) use self::{
-    follow::{ActiveTerm, TermLoss, Terms},
+    follow::{GrantedTerm, TermLoss, Terms},
     grantor::Closer,
     inner::{ENDED, NOT_BEGUN, Stage},
     reader::Bystander,

@@ -1,7 +1,7 @@
 //! The errors of a call.
 
 use super::advice::Cause;
-use crate::{one_line, request::leaves_open};
+use crate::{one_line::one_line, request::leaves_open};
 use http::StatusCode;
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
@@ -54,15 +54,15 @@ pub enum ErrLockKind {
     /// The API server refused the call for another reason: too many requests, an internal error, an invalid lease, a watch of a
     /// version that it no longer has.
     Refused,
-    /// The call has succeeded, and a [layer](crate::election::LockLayer) of the lock does not let the election know what it
-    /// has written. The layer tells why by a [`Trouble`](crate::election::Trouble) of its own.
+    /// The call has succeeded, and a [layer](crate::extension::LockLayer) of the lock does not let the election know what it
+    /// has written. The layer tells why by a [`Trouble`](crate::extension::Trouble) of its own.
     Withheld,
 }
 
 // === impl ErrLock ===
 
 impl ErrLock {
-    /// Makes an error of this kind. `message` tells a person what happened. It becomes [one line](one_line()).
+    /// Makes an error of this kind. `message` tells a person what happened. It becomes [one line](crate::extension::one_line).
     pub fn new(kind: ErrLockKind, message: impl AsRef<str>) -> Self {
         let message = one_line(message.as_ref());
         Self {
@@ -123,7 +123,7 @@ impl ErrLock {
     }
 
     /// Whether a write with this error was certainly not carried out: the server refused it, and does not
-    /// [leave that open](leaves_open). No lease call has an `Accept` to which the server answers 400 or 406 after a write. A
+    /// [leave that open](crate::extension::leaves_open). No lease call has an `Accept` to which the server answers 400 or 406 after a write. A
     /// lock without statuses says it by the kind.
     pub(crate) fn is_certain(&self) -> bool {
         use ErrLockKind::{Conflict, Forbidden, NotFound, Unauthenticated};

@@ -89,7 +89,7 @@ pub enum LeaseEvent {
     Deleted(LeaseRecord),
 }
 
-/// A [`Lock`] whose type is not known: what an election runs on, and what a [layer](crate::election::LockLayer) wraps.
+/// A [`Lock`] whose type is not known: what an election runs on, and what a [layer](crate::extension::LockLayer) wraps.
 /// Clones are the same lock.
 #[derive(Clone)]
 pub struct BoxLock {

@@ -30,7 +30,7 @@ mod kube_lock;
 mod lock;
 mod name;
 mod news;
-mod pool;
+pub(crate) mod pool;
 mod record;
 mod timing;
 mod update;
@@ -50,7 +50,7 @@ pub use self::{
     error::{ErrLock, ErrLockKind},
     lock::{BoxLock, LeaseEvent, Lock},
     name::{Identity, LeaseName},
-    pool::{Access, LeasePool},
+    pool::LeasePool,
     record::LeaseRecord,
     timing::LeaseTiming,
     update::LeaseUpdate,

@@ -1,6 +1,9 @@
 //! The name of a lease, and the name of a candidate in it.
 
-use crate::invalid::ErrInvalid;
+use crate::{
+    invalid::ErrInvalid,
+    object_names::{is_label, is_subdomain},
+};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::Value;
 use std::{env, ffi::OsString, fmt, fs, path::Path, str::FromStr, sync::Arc};
@@ -59,21 +62,6 @@ impl LeaseName {
 /// Whether this can be the uid of an object.
 fn is_uid(text: &str) -> bool {
     (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-}
-
-/// Whether this is an RFC 1123 label, as the name of a namespace or of a container.
-fn is_label(text: &str) -> bool {
-    text.len() <= 63 && is_part(text)
-}
-
-/// Whether this is an RFC 1123 subdomain, as the name of a pod. Nothing in it has a meaning in a path or in a query.
-pub(super) fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_part)
-}
-
-fn is_part(text: &str) -> bool {
-    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(inside)
 }
 
 impl FromStr for LeaseName {

@@ -44,16 +44,6 @@ impl LeaseRecord {
         Value::Object(Arc::unwrap_or_clone(self.object))
     }
 
-    /// The namespace of the object.
-    pub(crate) fn namespace(&self) -> &str {
-        self.metadata("namespace")
-    }
-
-    /// The name of the object.
-    pub(crate) fn name(&self) -> &str {
-        self.metadata("name")
-    }
-
     /// The uid of the object. If a lease is deleted and created again, its uid is new.
     #[must_use]
     pub fn uid(&self) -> &str {
@@ -78,102 +68,10 @@ impl LeaseRecord {
         self.text("holderIdentity").filter(|holder| !holder.is_empty())
     }
 
-    /// How long the holder has the lease after each renewal. None if the field makes no sense.
-    pub(crate) fn duration(&self) -> Option<Duration> {
-        let seconds = self.field("leaseDurationSeconds")?.as_u64()?;
-        (seconds > 0).then(|| Duration::from_secs(seconds))
-    }
-
     /// How often the lease has changed its holder. 0 if the field makes no sense.
     #[must_use]
     pub fn transitions(&self) -> u64 {
         self.field("leaseTransitions").and_then(Value::as_u64).unwrap_or(0)
-    }
-
-    /// When the holder acquired the lease, by its own account.
-    pub(crate) fn acquire_time(&self) -> Option<&str> {
-        self.text("acquireTime")
-    }
-
-    /// When the holder renewed the lease, by its own account.
-    pub(crate) fn renew_time(&self) -> Option<&str> {
-        self.text("renewTime")
-    }
-
-    pub(crate) fn annotation(&self, name: &str) -> Option<&Value> {
-        self.object.get("metadata")?.get("annotations")?.get(name)
-    }
-
-    /// The term that the record names.
-    pub(crate) fn term(&self) -> Term {
-        Term::new(self.uid(), self.transitions())
-    }
-
-    /// Whether `other` is the same object with the same spec. Labels and other metadata may differ.
-    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
-        self.uid() == other.uid() && self.object.get("spec") == other.object.get("spec")
-    }
-
-    /// What is wrong with a lease that has a holder, in words for the log.
-    pub(crate) fn oddity(&self) -> Option<&'static str> {
-        let holder = self.field("holderIdentity");
-        if holder.is_some_and(|holder| !holder.is_string() && !holder.is_null()) {
-            return Some("the holder is not text; the lease is taken when its duration has passed");
-        }
-        self.holder()?;
-        match self.duration() {
-            None => {
-                return Some("the duration is missing or not a positive number; this candidate uses its own");
-            }
-            Some(duration) if duration > LONGEST_SANE => {
-                return Some(
-                    "the duration is longer than a day, and is waited for; if the holder is gone, delete the lease and \
-                     restart the replicas",
-                );
-            }
-            Some(_) => {}
-        }
-        let transitions = self.field("leaseTransitions");
-        if transitions.is_some_and(|count| !count.is_null() && count.as_u64().is_none()) {
-            return Some("the transitions are not a count; they are read as 0");
-        }
-        None
-    }
-
-    /// The claim that changes nothing but these annotations. None if there is no holder, or if the lease makes no sense:
-    /// then the claim would change more, and other candidates would take it for a renewal.
-    pub(crate) fn annotated(
-        &self,
-        annotations: BTreeMap<&'static str, Option<String>>,
-    ) -> Option<LeaseUpdate> {
-        let claim = LeaseUpdate {
-            holder: self.holder()?.to_owned(),
-            duration_seconds: self.duration()?.as_secs(),
-            acquire_time: self.acquire_time()?.to_owned(),
-            renew_time: self.renew_time()?.to_owned(),
-            transitions: self.transitions(),
-            annotations,
-        };
-        self.with(&claim).says_the_same(self).then_some(claim)
-    }
-
-    /// Whether the server has stored what `claim` writes. If not, says what differs.
-    pub(crate) fn holds(&self, claim: &LeaseUpdate) -> Result<(), &'static str> {
-        fn text(field: &str) -> Option<&str> {
-            Some(field).filter(|it| !it.is_empty())
-        }
-        let fields = [
-            ("the holder", self.holder() == text(&claim.holder)),
-            ("the duration", self.duration() == Some(Duration::from_secs(claim.duration_seconds))),
-            ("the acquire time", self.acquire_time() == text(&claim.acquire_time)),
-            ("the renew time", self.renew_time() == text(&claim.renew_time)),
-            ("the transitions", self.transitions() == claim.transitions),
-        ];
-        let annotations = claim.annotations.iter().map(|(name, value)| {
-            (*name, self.annotation(name).map(Value::as_str) == value.as_ref().map(|it| Some(it.as_str())))
-        });
-        let differs = fields.into_iter().chain(annotations).find(|(_, is_same)| !is_same);
-        differs.map_or(Ok(()), |(what, _)| Err(what))
     }
 
     /// The object with `claim` in it. All other fields stay.
@@ -208,6 +106,110 @@ impl LeaseRecord {
 
     fn text(&self, key: &str) -> Option<&str> {
         self.field(key)?.as_str()
+    }
+}
+
+/// What the election alone reads of a lease.
+#[doc(hidden)]
+#[allow(clippy::must_use_candidate, clippy::missing_errors_doc, reason = "only `internal` shows it")]
+impl LeaseRecord {
+    /// The namespace of the object.
+    pub fn namespace(&self) -> &str {
+        self.metadata("namespace")
+    }
+
+    /// The name of the object.
+    pub fn name(&self) -> &str {
+        self.metadata("name")
+    }
+
+    /// How long the holder has the lease after each renewal. None if the field makes no sense.
+    pub fn duration(&self) -> Option<Duration> {
+        let seconds = self.field("leaseDurationSeconds")?.as_u64()?;
+        (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+
+    /// When the holder acquired the lease, by its own account.
+    pub fn acquire_time(&self) -> Option<&str> {
+        self.text("acquireTime")
+    }
+
+    /// When the holder renewed the lease, by its own account.
+    pub fn renew_time(&self) -> Option<&str> {
+        self.text("renewTime")
+    }
+
+    pub fn annotation(&self, name: &str) -> Option<&Value> {
+        self.object.get("metadata")?.get("annotations")?.get(name)
+    }
+
+    /// The term that the record names.
+    pub fn term(&self) -> Term {
+        Term::new(self.uid(), self.transitions())
+    }
+
+    /// Whether `other` is the same object with the same spec. Labels and other metadata may differ.
+    pub fn has_spec_of(&self, other: &Self) -> bool {
+        self.uid() == other.uid() && self.object.get("spec") == other.object.get("spec")
+    }
+
+    /// What is wrong with a lease that has a holder, in words for the log.
+    pub fn oddity(&self) -> Option<&'static str> {
+        let holder = self.field("holderIdentity");
+        if holder.is_some_and(|holder| !holder.is_string() && !holder.is_null()) {
+            return Some("the holder is not text; the lease is taken when its duration has passed");
+        }
+        self.holder()?;
+        match self.duration() {
+            None => {
+                return Some("the duration is missing or not a positive number; this candidate uses its own");
+            }
+            Some(duration) if duration > LONGEST_SANE => {
+                return Some(
+                    "the duration is longer than a day, and is waited for; if the holder is gone, delete the lease and \
+                     restart the replicas",
+                );
+            }
+            Some(_) => {}
+        }
+        let transitions = self.field("leaseTransitions");
+        if transitions.is_some_and(|count| !count.is_null() && count.as_u64().is_none()) {
+            return Some("the transitions are not a count; they are read as 0");
+        }
+        None
+    }
+
+    /// The claim that changes nothing but these annotations. None if there is no holder, or if the lease makes no sense:
+    /// then the claim would change more, and other candidates would take it for a renewal.
+    pub fn annotated(&self, annotations: BTreeMap<&'static str, Option<String>>) -> Option<LeaseUpdate> {
+        let claim = LeaseUpdate {
+            holder: self.holder()?.to_owned(),
+            duration_seconds: self.duration()?.as_secs(),
+            acquire_time: self.acquire_time()?.to_owned(),
+            renew_time: self.renew_time()?.to_owned(),
+            transitions: self.transitions(),
+            annotations,
+        };
+        self.with(&claim).has_spec_of(self).then_some(claim)
+    }
+
+    /// Whether the server has stored what `claim` writes. If not, says what differs.
+    pub fn holds(&self, claim: &LeaseUpdate) -> Result<(), &'static str> {
+        fn text(field: &str) -> Option<&str> {
+            Some(field).filter(|it| !it.is_empty())
+        }
+        let fields = [
+            ("the holder", self.holder() == text(&claim.holder)),
+            ("the duration", self.duration() == Some(Duration::from_secs(claim.duration_seconds))),
+            ("the acquire time", self.acquire_time() == text(&claim.acquire_time)),
+            ("the renew time", self.renew_time() == text(&claim.renew_time)),
+            ("the transitions", self.transitions() == claim.transitions),
+        ];
+        let annotations = claim.annotations.iter().map(|(name, value)| {
+            (*name, self.annotation(name).map(Value::as_str) == value.as_ref().map(|it| Some(it.as_str())))
+        });
+        let differs = fields.into_iter().chain(annotations).find(|(_, is_same)| !is_same);
+        differs.map_or(Ok(()), |(what, _)| Err(what))
     }
 }
 

@@ -30,7 +30,7 @@ const ATTEMPTS: u32 = 3;
 ///
 /// Its text form is `lease duration/renew deadline/retry period` in seconds, and the call timeout if the other times do
 /// not imply it. [`FromStr`] reads this, `default`, `fast`, and the lease duration alone: then the other times have the
-/// proportions of `fast`. [`summary`](Self::summary) says what the times mean.
+/// proportions of `fast`.
 ///
 /// ```
 /// use kube_leader_gate::lease::LeaseTiming;
@@ -215,20 +215,7 @@ struct Seconds(Duration);
 
 impl LeaseTiming {
     /// Says what the times mean, in words for the log.
-    ///
-    /// ```
-    /// use kube_leader_gate::lease::LeaseTiming;
-    ///
-    /// assert_eq!(
-    ///     LeaseTiming::default().summary(),
-    ///     "lease 137s, renew deadline 107s, retry 26s, call timeout 5s: \
-    ///      a released lease changes hands in milliseconds (31.2s without watch), \
-    ///      a crashed leader's after 137s (168.2s without watch); \
-    ///      tolerates 70.5s of API server outage and 30s of clock drift or delay"
-    /// );
-    /// ```
-    #[must_use]
-    pub fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let Self { lease_duration: lease, renew_deadline: renew, retry_period: retry, call_timeout: call } =
             self;
         // A candidate without a watch sees the lease up to one poll late.
@@ -299,5 +286,18 @@ impl FromStr for Seconds {
         let exact = digits(whole) && digits(fraction) && fraction.len() <= 9;
         let time = || Some(Duration::new(whole.parse().ok()?, format!("{fraction:0<9}").parse().ok()?));
         exact.then(time).flatten().map(Self).ok_or_else(|| refused("number of seconds", text, ALLOWED))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_says_what_the_default_times_mean() {
+        let meant = "lease 137s, renew deadline 107s, retry 26s, call timeout 5s: a released lease changes hands in \
+                     milliseconds (31.2s without watch), a crashed leader's after 137s (168.2s without watch); tolerates \
+                     70.5s of API server outage and 30s of clock drift or delay";
+        assert_eq!(LeaseTiming::default().summary(), meant);
     }
 }

@@ -2,12 +2,10 @@
 
 use crate::{
     invalid::ErrInvalid,
+    object_names::is_label,
     request::{ResourceRequest, Verb, is_built_in, is_name, is_word},
 };
 use std::fmt;
-
-/// The longest name of a namespace.
-const LONGEST_LABEL: usize = 63;
 
 /// The verbs of a rule that names none: all verbs that change objects, but no connection.
 const MUTATIONS: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
@@ -261,9 +259,4 @@ impl Rule {
         let allowed = format_args!("{allowed}; such a rule permits nothing: {self}");
         Err(ErrInvalid::new(setting, given, allowed))
     }
-}
-
-/// Whether the text is a DNS label, as the name of a namespace must be.
-fn is_label(text: &str) -> bool {
-    is_word(text) && text.len() <= LONGEST_LABEL && !text.contains(['.', '_'])
 }

@@ -29,7 +29,7 @@ use http::StatusCode;
 ///
 /// ```
 /// use http::StatusCode;
-/// use kube_leader_gate::request::leaves_open;
+/// use kube_leader_gate::extension::leaves_open;
 ///
 /// assert!(leaves_open(StatusCode::GATEWAY_TIMEOUT));
 /// assert!(!leaves_open(StatusCode::UNPROCESSABLE_ENTITY));

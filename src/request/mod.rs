@@ -61,7 +61,7 @@
 //! If a path parses, its parts are those of the server's own `RequestInfo`, with two exceptions:
 //! [`name`](RequestInfo::name) never comes from a field selector, and the names of metrics keep their escapes.
 
-mod answer;
+pub(crate) mod answer;
 mod byte_class;
 mod path;
 mod query;
@@ -73,7 +73,7 @@ use http::{Method, Request, Uri};
 use percent_encoding::percent_decode_str;
 use std::{borrow::Cow, cell::OnceCell, fmt};
 
-pub use self::answer::leaves_open;
+pub(crate) use self::answer::leaves_open;
 use self::path::{Connection, Kind, Parts, Prefix};
 pub(crate) use self::query::has_no_room;
 pub(crate) use self::resource::ResourceRequest;

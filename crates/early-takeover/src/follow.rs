@@ -9,7 +9,7 @@ use crate::{
 use futures_util::StreamExt;
 use jiff::Timestamp;
 use kube_leader_gate::{
-    election::Trouble,
+    extension::{GrowingPause, Trouble},
     kube_client::{Error, core::WatchEvent},
     lease::{ErrLock, LeaseRecord, LeaseTiming},
 };
@@ -22,9 +22,6 @@ use tokio::{
 
 /// If a watch has lasted this long, watches work.
 const STEADY: Duration = Duration::from_secs(10);
-
-/// The longest pause between attempts to watch.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Tells which version of the lease was written by a process that has ended, and whose writes have settled.
 pub(crate) struct Follower {
@@ -46,8 +43,8 @@ pub(crate) struct Watched {
     /// When the present watch began.
     begun: Instant,
     end: Option<End>,
-    /// How many calls and short watches in a row have failed.
-    failures: u32,
+    /// It grows with each call and each short watch that fails.
+    pauses: GrowingPause,
     not_before: Instant,
 }
 
@@ -166,7 +163,7 @@ impl Follower {
         let event = tokio::select! {
             event = events.next() => event,
             // That it has shown the pod proves nothing: it may fail after that, each time.
-            () = sleep_until(self.watched.begun + STEADY), if self.watched.failures > 0 => {
+            () = sleep_until(self.watched.begun + STEADY), if self.watched.pauses.has_failed() => {
                 self.worked();
                 return Ok(());
             }
@@ -191,8 +188,8 @@ impl Follower {
     }
 
     fn worked(&mut self) {
-        if self.watched.failures > 0 {
-            self.watched.failures = 0;
+        if self.watched.pauses.has_failed() {
+            self.watched.pauses.reset();
             self.trouble.settle();
         }
     }
@@ -202,16 +199,14 @@ impl Follower {
             pod.events = None;
         }
         self.trouble.raise(error.kind().as_str(), &error.explain(ROLE));
-        let longest =
-            pause(&self.timing).saturating_mul(1 << self.watched.failures.min(16)).min(LONGEST_PAUSE);
-        self.watched.not_before = Instant::now() + longest.mul_f64(0.5 + 0.5 * fastrand::f64());
-        self.watched.failures = self.watched.failures.saturating_add(1);
+        self.watched.not_before = Instant::now() + self.watched.pauses.after_failure();
     }
 }
 
 impl Watched {
-    pub(crate) fn nothing() -> Self {
-        Self { pod: None, begun: Instant::now(), end: None, failures: 0, not_before: Instant::now() }
+    pub(crate) fn nothing(timing: &LeaseTiming) -> Self {
+        let pauses = GrowingPause::of_watches(pause(timing));
+        Self { pod: None, begun: Instant::now(), end: None, pauses, not_before: Instant::now() }
     }
 }
 

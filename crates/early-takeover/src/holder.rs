@@ -1,7 +1,10 @@
 //! What a holder writes about its pod into the lease, and what a follower reads of it.
 
 use jiff::Timestamp;
-use kube_leader_gate::{election::holder_pod_uid, lease::LeaseRecord};
+use kube_leader_gate::{
+    extension::{holder_pod_uid, is_subdomain},
+    lease::LeaseRecord,
+};
 use serde_json::{Value, json};
 
 /// The annotation which says in which pod the holder of this term runs. The claim says the uid of that pod.
@@ -86,19 +89,4 @@ impl Holder {
         let wrote = wrote.ok_or("the lease has no times")?;
         Ok(Self { pod, uid: holder_pod_uid(record).ok_or(silent)?, wrote })
     }
-}
-
-/// Whether this is an RFC 1123 label, as the name of a namespace or of a container.
-pub(crate) fn is_label(text: &str) -> bool {
-    text.len() <= 63 && is_part(text)
-}
-
-/// Whether this is an RFC 1123 subdomain, as the name of a pod. Nothing in it has a meaning in a path or in a query.
-pub(crate) fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_part)
-}
-
-fn is_part(text: &str) -> bool {
-    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(inside)
 }

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
 //! # How it works
-//! [`EarlyTakeover`] is a [layer](kube_leader_gate::election::LockLayer) of the election's lock.
+//! [`EarlyTakeover`] is a [layer](kube_leader_gate::extension::LockLayer) of the election's lock.
 //! [`EarlyTakeoverLock`] is the lock that it makes. A task of that lock watches the holder's pod. It begins with the first
 //! look at the lease, and ends when the lock is dropped.
 #![cfg_attr(docsrs, feature(doc_cfg))]

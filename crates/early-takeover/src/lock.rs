@@ -12,7 +12,7 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use kube_leader_gate::{
-    election::{LockContext, LockLayer},
+    extension::{LockContext, LockLayer},
     lease::{BoxLock, ErrLock, LeaseEvent, LeaseRecord, LeaseUpdate, Lock},
 };
 use std::{
@@ -71,7 +71,7 @@ impl EarlyTakeoverLock {
             newest: seen,
             ended: tell,
             trouble: context.trouble("the holder's pod cannot be watched; its end is not noticed early"),
-            watched: Watched::nothing(),
+            watched: Watched::nothing(&timing),
         };
         Self { inner, identity, own: settings.own, newest, ended, follower: Mutex::new(Some(follower)) }
     }

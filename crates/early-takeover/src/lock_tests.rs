@@ -7,7 +7,7 @@ use crate::{
 use futures_util::StreamExt;
 use kube_leader_gate::{
     Election, Identity, LeaseTiming,
-    election::{LockContext, LockLayer},
+    extension::{LockContext, LockLayer},
     kube_client::Client,
     lease::{BoxLock, LeaseEvent, LeasePool, LeaseRecord, Lock},
     testing::{ApiServer, Fault, TokioClock, WatchBreak},

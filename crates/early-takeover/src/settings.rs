@@ -1,7 +1,10 @@
 //! The settings of early takeover.
 
-use crate::holder::{HolderPod, is_label, is_subdomain};
-use kube_leader_gate::{election::LockContext, kube_client::Client};
+use crate::holder::HolderPod;
+use kube_leader_gate::{
+    extension::{LockContext, is_label, is_subdomain},
+    kube_client::Client,
+};
 use std::{env, error::Error, fmt, time::Duration};
 
 /// The variable of the downward API with the pod's name.

@@ -5,8 +5,9 @@ use crate::{
     world::{Event, FAULTS_END, World},
 };
 use kube_leader_gate::{
-    internal::{Gate, InsideOfRecord, WatchNews},
+    internal::{Gate, WatchNews},
     leadership::Term,
+    lease::LeaseRecord,
 };
 
 impl World {
@@ -88,7 +89,7 @@ impl World {
         let stored = self.server.lease.as_ref().filter(|it| it.holder() == Some(&name(self.all[p].identity)));
         self.all[p].asked = match &self.all[p].gate {
             Gate::Open { term, .. } => Some(Term::new(term.lease_uid(), term.transitions())),
-            _ => stored.map(InsideOfRecord::term),
+            _ => stored.map(LeaseRecord::term),
         };
         self.all[p].poll_at = self.now;
         self.say(|_| format!("{} gives way", p + 1));

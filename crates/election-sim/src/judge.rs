@@ -5,7 +5,7 @@ use crate::{
     server::version,
     world::{Event, ROLLOUT, World},
 };
-use kube_leader_gate::internal::{CLAIM, InsideOfRecord, holder_key};
+use kube_leader_gate::internal::{CLAIM, holder_key};
 use serde_json::json;
 
 /// The most calls of one process in a second.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kube_leader_gate::{
-    internal::{Call, Gate, InsideOfRecord, LeaseCall, Next, claim},
+    internal::{Call, Gate, LeaseCall, Next, claim},
     leadership::{Loss, Moment, Term},
     lease::{ErrLock, LeaseRecord, LeaseTiming, LeaseUpdate},
 };

@@ -1,7 +1,7 @@
 //! What is wrong with a fence in a cluster, in words.
 
 use crate::server::{Kind, is_ending, name};
-use kube_leader_gate::one_line;
+use kube_leader_gate::extension::one_line;
 use serde_json::Value;
 use std::{collections::BTreeSet, fmt};
 

@@ -1,6 +1,6 @@
 //! The errors of a fence.
 
-use kube_leader_gate::{ErrInvalid, kube_client, one_line, request::Verb};
+use kube_leader_gate::{ErrInvalid, extension::one_line, kube_client, request::Verb};
 use std::{error::Error, fmt, iter, sync::Arc};
 
 /// The fence in the cluster could not be read or changed.

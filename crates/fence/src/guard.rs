@@ -1,7 +1,7 @@
 //! Who asks the fence, and what it tells of the answers.
 
 use crate::probe::{Probe, ProbeFailure};
-use kube_leader_gate::{Candidate, election::Trouble, leadership::Term, lease::LeaseRecord};
+use kube_leader_gate::{Candidate, extension::Trouble, leadership::Term, lease::LeaseRecord};
 use tokio::time::timeout;
 
 /// What the lock of an election and its looks at the fence share.

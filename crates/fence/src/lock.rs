@@ -9,7 +9,7 @@ use crate::{
 use futures_util::{Stream, StreamExt};
 use kube_leader_gate::{
     ErrInvalid,
-    election::{LockContext, LockLayer, Trouble},
+    extension::{LockContext, LockLayer, Trouble},
     kube_client::Client,
     leadership::Term,
     lease::{BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeaseRecord, LeaseUpdate, Lock},

@@ -6,10 +6,10 @@ use crate::{
 };
 use kube_leader_gate::{
     Identity,
+    extension::one_line,
     kube_client::{Client, Error},
     leadership::Term,
     lease::ErrLock,
-    one_line,
 };
 use serde_json::Value;
 use std::{fmt, time::Duration};

@@ -3,9 +3,9 @@
 use crate::error::ErrFence;
 use http::{Method, Request, header::CONTENT_TYPE};
 use kube_leader_gate::{
+    extension::without_secrets,
     kube_client::{Client, Error},
     lease::LeaseName,
-    without_secrets,
 };
 use serde_json::{Value, json};
 

@@ -1,7 +1,10 @@
 //! Whose requests a fence judges, and how it tells the replicas apart.
 
 use crate::{cel, error::refuse};
-use kube_leader_gate::{ErrInvalid, Identity};
+use kube_leader_gate::{
+    ErrInvalid, Identity,
+    extension::{is_label, is_subdomain},
+};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, slice, str::FromStr};
 
@@ -252,21 +255,6 @@ impl FromStr for Writers {
 fn account_of(user: &str) -> Option<(&str, &str)> {
     let account = user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
     (is_label(account.0) && is_subdomain(account.1)).then_some(account)
-}
-
-/// Whether this is an RFC 1123 label, as the name of a namespace.
-fn is_label(text: &str) -> bool {
-    text.len() <= 63 && is_part(text)
-}
-
-/// Whether this is an RFC 1123 subdomain, as the name of a pod.
-fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_part)
-}
-
-fn is_part(text: &str) -> bool {
-    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(inside)
 }
 
 /// Not of the users and groups of Kubernetes itself: a fence around one of them would stop the cluster. Nor with a space

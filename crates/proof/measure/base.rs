@@ -84,7 +84,7 @@ fn run(built: &Built, jobs: usize) -> Vec<Test> {
         let tests = it.tests().into_iter().filter(|name| tool_of(program, name).is_some());
         names.extend(tests.map(|name| (program.clone(), name)));
     }
-    eprintln!("{} tests run alone", names.len());
+    eprintln!("{} tests run alone, for {}", names.len(), built.tree.fingerprint);
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for job in 0..2 * jobs {

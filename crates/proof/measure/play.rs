@@ -1,8 +1,8 @@
 //! Plays a change: runs the tests that reach it, tool by tool.
 //!
-//! All such tests run, but for two tools. `suite` runs its tests from the shortest to the longest, and ends once tests of three
-//! files have found the change: so a test that stands alone in the table is the only one. `sim` runs only if nothing else
-//! has found the change.
+//! All such tests run, but for three tools. `gate` and `suite` run their tests from the shortest to the longest, and end once
+//! tests of three files have found the change: so a test that stands alone in the table is the only one. `sim` runs only if
+//! nothing else has found the change.
 
 use crate::{
     base::{self, TOOLS, Test},
@@ -24,7 +24,7 @@ use std::{
     time::Instant,
 };
 
-/// So many files of tests in `suite` are enough.
+/// So many files of tests of one tool are enough.
 const ENOUGH: usize = 3;
 
 pub fn all(names: &[&str]) -> ExitCode {
@@ -111,8 +111,8 @@ impl Played<'_> {
 
     /// The tests of one tool that find the change.
     fn found_by(&self, tool: &str, tests: &[&Test]) -> Vec<String> {
-        if tool == "suite" {
-            return self.found_by_suite(tests);
+        if ["gate", "suite"].contains(&tool) {
+            return self.found_by_few(tests);
         }
         let mut programs = BTreeMap::<&str, Vec<&Test>>::new();
         for test in tests {
@@ -121,7 +121,7 @@ impl Played<'_> {
         programs.values().flat_map(|tests| self.found_by_tests(tests)).collect()
     }
 
-    fn found_by_suite(&self, tests: &[&Test]) -> Vec<String> {
+    fn found_by_few(&self, tests: &[&Test]) -> Vec<String> {
         let mut found = Vec::new();
         let mut rest = tests;
         let file = |name: &String| name.rsplit_once("::").map_or(String::new(), |it| it.0.to_owned());

@@ -45,20 +45,32 @@ pub struct Tree {
     pub fingerprint: String,
 }
 
-/// Makes the copy, and leaves out mutants that do not compile, so that others take their places.
+/// Makes the copy, and leaves out mutants that do not compile, so that others take their places. It writes down which
+/// these are, so that the next run on the same code builds nothing anew.
 pub fn made() -> Tree {
     let from = Path::new(".");
     let (defects, faults) = changes::defects(from);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    let mut left_out = BTreeSet::new();
-    loop {
+    let with_mutants = |left_out: &BTreeSet<String>| {
         let mut changes = defects.clone();
-        changes.extend(changes::mutants(from, setting("CHANGES", 300), &left_out));
+        changes.extend(changes::mutants(from, setting("CHANGES", 300), left_out));
         let files = put_in(from, &changes);
-        let fingerprint = copy(from, &files);
+        let texts = texts(from, &files);
+        (changes, files, texts)
+    };
+    let all = with_mutants(&BTreeSet::new()).2;
+    let known = Path::new("target/measure").join(format!("left-out-{}.txt", fingerprint(&all)));
+    let mut left_out: BTreeSet<String> =
+        fs::read_to_string(&known).unwrap_or_default().lines().map(str::to_owned).collect();
+    loop {
+        let (changes, files, texts) = with_mutants(&left_out);
+        let fingerprint = fingerprint(&texts);
+        write(&texts);
         let wrong = do_not_compile(&files);
         eprintln!("{} changes, of which {} do not compile", changes.len(), wrong.len());
         if wrong.is_empty() {
+            let names: Vec<_> = left_out.into_iter().collect();
+            fs::write(&known, names.join("\n")).expect("a file");
             let functions = files.values().flat_map(|it| &it.functions);
             let sites =
                 functions.flat_map(|it| it.1.iter().map(|number| (*number, (it.1[0] + 1).to_string())));
@@ -88,25 +100,31 @@ fn put_in(from: &Path, changes: &[Change]) -> BTreeMap<String, Switched> {
     files.into_iter().chain(roots).map(put).collect()
 }
 
-/// Makes the copy like the files that git knows, with these in place of those that have their names. What is the same already
-/// stays as it is, so that cargo builds only what has changed. Returns a hash of all.
-fn copy(from: &Path, changed: &BTreeMap<String, Switched>) -> String {
+/// The files that git knows, with these in place of those that have their names.
+fn texts(from: &Path, changed: &BTreeMap<String, Switched>) -> BTreeMap<String, Vec<u8>> {
     let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(from).output().expect("git");
     let listed = String::from_utf8(listed.stdout).expect("names");
-    let files: BTreeSet<&str> =
-        listed.split('\0').filter(|it| from.join(it).is_file()).chain([SWITCH]).collect();
+    let files = listed.split('\0').filter(|it| from.join(it).is_file()).chain([SWITCH]);
+    let text = |file: &str| match changed.get(file) {
+        Some(it) => it.text.clone().into_bytes(),
+        None => fs::read(from.join(file)).expect("a file"),
+    };
+    files.map(|file| (file.to_owned(), text(file))).collect()
+}
+
+/// A hash of all files but the documents and this program.
+fn fingerprint(texts: &BTreeMap<String, Vec<u8>>) -> String {
     let mut hash = DefaultHasher::new();
-    for file in &files {
-        let text = match changed.get(*file) {
-            Some(it) => it.text.clone().into_bytes(),
-            None => fs::read(from.join(file)).expect("a file"),
-        };
-        let is_code = !file.starts_with("docs/") && (!file.starts_with(MEASURE) || *file == SWITCH);
-        if is_code {
-            (file, &text).hash(&mut hash);
-        }
+    let is_code = |file: &str| !file.starts_with("docs/") && (!file.starts_with(MEASURE) || file == SWITCH);
+    texts.iter().filter(|it| is_code(it.0)).for_each(|it| it.hash(&mut hash));
+    format!("{:016x}", hash.finish())
+}
+
+/// Makes the copy like these files. What is the same already stays as it is, so that cargo builds only what has changed.
+fn write(texts: &BTreeMap<String, Vec<u8>>) {
+    for (file, text) in texts {
         let to = Path::new(TREE).join(file);
-        if fs::read(&to).ok().as_ref() != Some(&text) {
+        if fs::read(&to).ok().as_ref() != Some(text) {
             fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
             fs::write(&to, text).expect("a file");
         }
@@ -118,12 +136,11 @@ fn copy(from: &Path, changed: &BTreeMap<String, Switched>) -> String {
                 entry.strip_prefix(TREE).expect("a part of the tree").to_str().expect("a name").to_owned();
             if entry.is_dir() {
                 folders.push(entry);
-            } else if !files.contains(&*name) && name != "Cargo.lock" {
+            } else if !texts.contains_key(&name) && name != "Cargo.lock" {
                 fs::remove_file(entry).expect("a file");
             }
         }
     }
-    format!("{:016x}", hash.finish())
 }
 
 /// cargo in the copy, with optimised code that still looks for overflows.

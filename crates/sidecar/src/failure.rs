@@ -1,6 +1,6 @@
 //! What is said of an error.
 
-use kube_leader_gate::one_line;
+use kube_leader_gate::extension::one_line;
 use std::{error::Error, iter};
 
 /// Any error, for the user.

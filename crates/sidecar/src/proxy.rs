@@ -19,8 +19,7 @@ use http_body::Body;
 use http_body_util::Either;
 use hyper::{body::Incoming, upgrade};
 use kube_leader_gate::{
-    Candidate, ErrLeadershipLost, ErrNotLeader, Policy,
-    request::{RequestInfo, leaves_open},
+    Candidate, ErrLeadershipLost, ErrNotLeader, Policy, extension::leaves_open, request::RequestInfo,
 };
 use kube_leader_gate_fence::ErrFenced;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use crate::upstream::Streamed;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Either, Full};
-use kube_leader_gate::{ErrLeadershipLost, ErrNotLeader, one_line, request::RequestInfo};
+use kube_leader_gate::{ErrLeadershipLost, ErrNotLeader, extension::one_line, request::RequestInfo};
 use kube_leader_gate_fence::ErrFenced;
 use serde_json::{Value, json};
 use std::time::Duration;

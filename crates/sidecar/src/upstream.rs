@@ -19,7 +19,8 @@ use kube_client::{Config, client::ConfigExt};
 use kube_leader_gate::{
     Election,
     election::Connections,
-    lease::{Access, ErrLock, ErrLockKind, LeasePool},
+    extension::Access,
+    lease::{ErrLock, ErrLockKind, LeasePool},
     request::RequestInfo,
 };
 use kube_leader_gate_fence::{Fence, refusal::ResponseBody};

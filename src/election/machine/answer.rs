@@ -5,8 +5,8 @@ use super::{
     stored::Stored,
 };
 use crate::{
-    api::backoff,
     election::hooks::LeaseCall,
+    growing_pause::backoff,
     leadership::{Moment, Term},
     lease::{ErrLock, ErrLockKind, LeaseRecord},
 };
@@ -126,7 +126,7 @@ impl Machine {
         let stands = if stored.version().unwrap_or(0) < self.newest {
             // The watch has already shown a newer version. Count this write only if that version still carries our claim.
             let written = Stored::new(stored);
-            self.seen().filter(|it| it.stored.says_the_same(&written)).map(|it| it.stored.record.clone())
+            self.seen().filter(|it| it.stored.has_claim_of(&written)).map(|it| it.stored.record.clone())
         } else {
             Some(stored)
         };

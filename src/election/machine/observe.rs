@@ -80,7 +80,7 @@ impl Machine {
             let is_free = |it: &Stored| it.record.holder().is_none();
             is_free(last) && is_free(stored) && last.record.term() == stored.record.term()
         };
-        let is_news = last.is_none_or(|last| !last.says_the_same(stored) && !stays_free(last));
+        let is_news = last.is_none_or(|last| !last.has_claim_of(stored) && !stays_free(last));
         is_news && !self.has_written(stored)
     }
 
@@ -123,7 +123,7 @@ impl Machine {
         let Some(stored) = next else { return };
         self.stamp = self.stamp.max(stored.renewed);
         self.lease = Lease::Present(match last {
-            Lease::Present(seen) if seen.stored.says_the_same(&stored) => Seen { stored, ..seen },
+            Lease::Present(seen) if seen.stored.has_claim_of(&stored) => Seen { stored, ..seen },
             last => self.sight(&last, stored, now),
         });
         self.close_if_told();
@@ -202,7 +202,7 @@ impl Machine {
         let goes_on = |it: &Stored| {
             was.holder().is_some() && it.record.holder() == was.holder() && it.record.term() == was.term()
         };
-        if next.is_some_and(|it| goes_on(it) || it.says_the_same(&last.stored)) {
+        if next.is_some_and(|it| goes_on(it) || it.has_claim_of(&last.stored)) {
             return;
         }
         // A lease that was emptied by hand may still show whose it was. If not, no release tells of that holder.

@@ -266,7 +266,7 @@ impl Machine {
 
     /// Lets it tell other elections of this process from an earlier process.
     #[must_use]
-    pub fn beside(self, runs_here: fn(u64) -> bool) -> Self {
+    pub(crate) fn beside(self, runs_here: fn(u64) -> bool) -> Self {
         Self { runs_here, ..self }
     }
 

@@ -113,7 +113,7 @@ impl Stored {
     }
 
     /// Whether `other` is the same object with the same claim in it. The question may differ.
-    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+    pub(super) fn has_claim_of(&self, other: &Self) -> bool {
         fn said(it: &LeaseRecord) -> (Term, Option<&str>, Option<Duration>, [Option<&str>; 2]) {
             (it.term(), it.holder(), it.duration(), [it.renew_time(), it.acquire_time()])
         }

@@ -10,34 +10,34 @@ impl Machine {
     }
 
     /// When the claim was sent that the lease holds. None if it holds none of a term of this process, or a stop has left it.
-    pub fn renewed(&self) -> Option<Moment> {
+    pub(crate) fn renewed(&self) -> Option<Moment> {
         let mine =
             self.seen().is_some_and(|seen| self.is_mine(&seen.stored)) && self.is_in(self.led.as_ref());
         (mine && (self.order != Order::Stop || self.term.is_some())).then_some(self.claimed)
     }
 
     /// Whether the lease is free to take.
-    pub fn is_vacant(&self, now: Moment) -> bool {
+    pub(crate) fn is_free(&self, now: Moment) -> bool {
         self.term.is_none() && self.is_free_from(now).is_some_and(|from| from <= now)
     }
 
     /// Whether the last write or read has failed, and nothing has worked since.
-    pub const fn is_failing(&self) -> bool {
+    pub(crate) const fn is_failing(&self) -> bool {
         self.failures > 0
     }
 
     /// Whether it loses each race. Another candidate that wins one ends that.
-    pub const fn loses_each_race(&self) -> bool {
+    pub(crate) const fn loses_each_race(&self) -> bool {
         self.failures > 8
     }
 
     /// Whether what is known may be old.
-    pub fn is_in_doubt(&self) -> bool {
+    pub(crate) fn is_in_doubt(&self) -> bool {
         self.staleness != Staleness::Fresh
     }
 
     /// What is wrong with the lease, and what to do: a word for log fields, and a sentence.
-    pub fn oddity(&self) -> Option<(&'static str, String)> {
+    pub(crate) fn oddity(&self) -> Option<(&'static str, String)> {
         if let Some(differs) = self.altered {
             let details = format!(
                 "the API server stores another value for {differs} than this candidate writes, so it cannot lead; exempt \
@@ -77,7 +77,7 @@ impl Machine {
     }
 
     /// Why this process does not take the lease at once although it held its name when it began, in words.
-    pub fn earlier_process(&self) -> Option<&'static str> {
+    pub(crate) fn earlier_process(&self) -> Option<&'static str> {
         let seen = self.seen().filter(|seen| !seen.is_news)?;
         if self.is_namesake(seen) && !self.is_of_this_process(seen) {
             return Some(
@@ -101,7 +101,7 @@ impl Machine {
     }
 
     /// The same in words, if it takes longer than this candidate's own lease lasts.
-    pub fn long_wait(&self, now: Moment) -> Option<String> {
+    pub(crate) fn long_wait(&self, now: Moment) -> Option<String> {
         let (name, until) = self.waits_for(now)?;
         let rest = until.saturating_since(now);
         let name = name.split('\n').next().unwrap_or_default();
@@ -124,7 +124,7 @@ impl Machine {
     }
 
     /// For whom a free lease is kept for too long, in words.
-    pub fn unanswered_question(&self, now: Moment) -> Option<String> {
+    pub(crate) fn unanswered_question(&self, now: Moment) -> Option<String> {
         self.question_is_late_from().filter(|from| *from <= now)?;
         let who = self.seen()?.stored.question()?.who.as_str();
         let time = self.timing.retry_period().mul_f64(1.25);

@@ -1,13 +1,14 @@
 //! Leading only: work runs while this process leads, once for each term.
 
-use super::leader_task::{Backoff, LeaderTask};
+use super::leader_task::LeaderTask;
 use crate::{
     election::{
         built::Election,
         ended::{ErrElectionEnded, Finished},
         running::Running,
     },
-    leadership::{ActiveTerm, Term, Terms},
+    growing_pause::GrowingPause,
+    leadership::{GrantedTerm, Term, Terms},
 };
 use std::{
     future::{Future, pending},
@@ -17,6 +18,12 @@ use std::{
 use tokio::select;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
+
+/// How long a candidate stays away after work that ended early: at first, and at most.
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(60);
+/// If work has run this long, it counts as healthy. Its end then counts as the first failure.
+const STEADY: Duration = Duration::from_secs(120);
 
 /// Why the work of a term ends.
 enum End {
@@ -109,7 +116,7 @@ impl Election {
         let running = self.start();
         let leadership = running.leadership().clone();
         let mut terms = leadership.terms();
-        let mut backoff = Backoff::default();
+        let mut pauses = GrowingPause::new(FIRST, LONGEST);
         let mut pause = Duration::ZERO;
         let mut shutdown = pin!(shutdown);
         let rest = loop {
@@ -139,7 +146,10 @@ impl Election {
                     break Some((tenure, shift));
                 }
                 End::Early => {
-                    pause = backoff.after(leadership.now().saturating_since(begun));
+                    if leadership.now().saturating_since(begun) >= STEADY {
+                        pauses.reset();
+                    }
+                    pause = pauses.after_failure();
                     let ended = || {
                         tracing::warn!(
                             ?pause,
@@ -163,7 +173,7 @@ impl Election {
 }
 
 /// Contends after `pause`, and waits for the next term in which work may begin.
-async fn next_term(running: &Running, terms: &mut Terms, pause: Duration) -> ActiveTerm {
+async fn next_term(running: &Running, terms: &mut Terms, pause: Duration) -> GrantedTerm {
     // No work is left, so the next term may begin.
     running.stay_away(pause).await;
     loop {
@@ -188,21 +198,21 @@ async fn settled(running: &Running) {
 }
 
 /// Waits until no work may begin or go on in this term: it is over, or the gate admits no new writes.
-async fn unwanted(tenure: &ActiveTerm) {
+async fn unwanted(tenure: &GrantedTerm) {
     select! {
         () = tenure.over() => {}
         () = tenure.closing() => {}
     }
 }
 
-fn span(running: &Running, tenure: &ActiveTerm) -> Span {
+fn span(running: &Running, tenure: &GrantedTerm) -> Span {
     let candidate = running.candidate();
     tracing::info_span!("work", lease = %candidate.lease(), identity = %candidate.identity(), term = %tenure.term())
 }
 
 /// Runs the work until something ends it. Checks the deadline before each poll.
 async fn end<W: Future<Output = ()>>(
-    tenure: &ActiveTerm,
+    tenure: &GrantedTerm,
     shutdown: Pin<&mut impl Future<Output = ()>>,
     shift: &mut LeaderTask<W>,
 ) -> End {
@@ -218,7 +228,7 @@ async fn end<W: Future<Output = ()>>(
 /// Asks the work to end, and gives it its time.
 async fn wind_down<W: Future<Output = ()>>(
     running: &Running,
-    tenure: &ActiveTerm,
+    tenure: &GrantedTerm,
     shift: &mut LeaderTask<W>,
     grace: Duration,
 ) {
@@ -251,7 +261,7 @@ async fn wind_down<W: Future<Output = ()>>(
 }
 
 /// Runs the rest of the work while its term continues.
-async fn until_over<W: Future<Output = ()>>(tenure: &ActiveTerm, shift: LeaderTask<W>) {
+async fn until_over<W: Future<Output = ()>>(tenure: &GrantedTerm, shift: LeaderTask<W>) {
     select! {
         biased;
         () = tenure.over() => {}

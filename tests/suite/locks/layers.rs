@@ -6,7 +6,8 @@ use crate::support::{
 use kube_client::Client;
 use kube_leader_gate::{
     Election,
-    election::{ElectionBuilder, ErrBuild, LockContext, LockLayer, Trouble},
+    election::{ElectionBuilder, ErrBuild},
+    extension::{LockContext, LockLayer, Trouble},
     leadership::Term,
     lease::{BoxLock, ErrLock, ErrLockKind, LeasePool, LeaseRecord, LeaseUpdate, Lock},
     testing::{ApiServer, Fault},

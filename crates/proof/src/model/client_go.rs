@@ -3,7 +3,7 @@
 use super::server::Server;
 use kube_leader_gate::{
     LeaseTiming,
-    internal::{self, InsideOfRecord, InsideOfTiming},
+    internal::{self},
     leadership::Moment,
     lease::{LeaseRecord, LeaseUpdate},
 };
@@ -116,7 +116,7 @@ impl ClientGo {
     /// What it writes over this lease; None if another candidate's lease is valid.
     fn claim(&mut self, lease: Option<&LeaseRecord>, now: Moment) -> Option<LeaseUpdate> {
         let Some(lease) = lease else { return Some(self.naming(0, now)) };
-        let same = |(observed, _): &(LeaseRecord, Moment)| observed.says_the_same(lease);
+        let same = |(observed, _): &(LeaseRecord, Moment)| observed.has_spec_of(lease);
         if !self.observed.as_ref().is_some_and(same) {
             self.observed = Some((lease.clone(), now));
         }
@@ -138,7 +138,7 @@ impl ClientGo {
         let time = format!("{} of {}", now.as_nanos(), self.name);
         let mut claim = internal::claim();
         (claim.holder, claim.transitions) = (self.name.to_owned(), transitions);
-        claim.duration_seconds = LeaseTiming::fast().lease_seconds();
+        claim.duration_seconds = LeaseTiming::fast().lease_duration().as_secs();
         (claim.acquire_time, claim.renew_time) = (time.clone(), time);
         claim
     }

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube_leader_gate::{
     Identity, LeaseTiming,
     election::Priority,
-    internal::{Busy, CLAIM, Call, Gate, InsideOfRecord, LeaseCall, Machine, Next, Order, WatchNews},
+    internal::{Busy, CLAIM, Call, Gate, LeaseCall, Machine, Next, Order, WatchNews},
     leadership::{Loss, Moment, Term},
     lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseRecord},
 };

@@ -1,7 +1,7 @@
 //! What must hold in each state.
 
 use super::{fault::Fault, race::Race, rival::Rival, seat::Seat};
-use kube_leader_gate::{internal::InsideOfRecord, leadership::Term, lease::LeaseRecord};
+use kube_leader_gate::{leadership::Term, lease::LeaseRecord};
 use std::time::Duration;
 
 /// A run takes no more steps than this, unless it turns in a circle.

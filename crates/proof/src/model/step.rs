@@ -7,11 +7,7 @@ use super::{
     rival::{NEVER, Rival},
     seat::{Silence, Wish},
 };
-use kube_leader_gate::{
-    internal::{InsideOfRecord, WAITS_FOR},
-    leadership::Moment,
-    lease::LeaseRecord,
-};
+use kube_leader_gate::{internal::WAITS_FOR, leadership::Moment, lease::LeaseRecord};
 use serde_json::json;
 use std::time::Duration;
 

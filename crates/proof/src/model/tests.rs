@@ -16,10 +16,7 @@ use super::{
     step::Step,
 };
 use jiff::Timestamp;
-use kube_leader_gate::{
-    LeaseTiming,
-    internal::{ASKED, InsideOfRecord},
-};
+use kube_leader_gate::{LeaseTiming, internal::ASKED};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::{
     env,
