@@ -45,6 +45,13 @@ pub struct Edit {
     pub text: String,
 }
 
+impl Change {
+    /// Whether it is of the sample, and no defect.
+    pub fn is_mutant(&self) -> bool {
+        self.name.starts_with("src")
+    }
+}
+
 /// Returns all defects, and what is wrong with their texts.
 pub fn defects(tree: &Path) -> (Vec<Change>, Vec<String>) {
     let mut faults = Vec::new();

@@ -1,8 +1,8 @@
 //! Plays a change: runs the tests that reach it, tool by tool.
 //!
 //! All such tests run, but for three tools. `gate` and `suite` run their tests from the shortest to the longest, and end once
-//! tests of three files have found the change: so a test that stands alone in the table is the only one. `sim` runs only if
-//! nothing else has found the change.
+//! tests of three files have found the change: so a test that stands alone in the table is the only one. What plays for
+//! a long time runs only if nothing else has found the change: `sim`, and for a mutant the histories and the models, too.
 
 use crate::{
     base::{self, TOOLS, Test},
@@ -65,7 +65,7 @@ pub fn all(names: &[&str]) -> ExitCode {
     let lines: Vec<_> = in_order.iter().map(|it| it.line()).collect();
     fs::write("target/measure/table.tsv", format!("{}\n{}\n", table::head(), lines.join("\n")))
         .expect("a file");
-    let must = |it: &&Change| chosen(it) && !it.name.starts_with("src") && it.may_be_missed.is_none();
+    let must = |it: &&Change| chosen(it) && !it.is_mutant() && it.may_be_missed.is_none();
     let missed: Vec<_> =
         built.tree.changes.iter().filter(must).filter(|it| !rows[&it.name].is_found()).collect();
     for it in &missed {
@@ -92,7 +92,8 @@ impl Played<'_> {
         for (number, tool) in TOOLS.iter().enumerate() {
             let tests: Vec<_> =
                 self.tests.iter().filter(|it| it.tool == number && self.is_reached(it)).collect();
-            let skipped = tests.is_empty() || *tool == "sim" && row.is_found();
+            let last: &[_] = if self.change.is_mutant() { &["histories", "model", "sim"] } else { &["sim"] };
+            let skipped = tests.is_empty() || last.contains(tool) && row.is_found();
             row.found.push((!skipped).then(|| self.found_by(tool, &tests)));
         }
         row
