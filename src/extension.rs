@@ -4,6 +4,7 @@
 //! The packages `kube-leader-gate-fence`, `kube-leader-gate-early-takeover` and `kube-leader-gate-sidecar` are built on it. To
 //! write a layer of your own, begin at [`LockLayer`].
 
+#[cfg(feature = "election")]
 pub use crate::{
     api::without_secrets,
     election::{
@@ -12,6 +13,8 @@ pub use crate::{
     },
     growing_pause::GrowingPause,
     lease::pool::Access,
+};
+pub use crate::{
     object_names::{is_label, is_subdomain},
     one_line::one_line,
     request::answer::leaves_open,

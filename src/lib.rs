@@ -52,7 +52,7 @@
 //! | [`election`] | `election` (default) | the task that contends for the Lease, and the [`Candidate`] handle |
 //! | [`lease`] | `election` (default) | the Lease, its times, the identity of a candidate |
 //! | [`health`] | `election` (default) | probes for any web server, and a page that says who leads |
-//! | [`extension`] | `election` (default) | what a package needs that extends an election |
+//! | [`extension`] | | what a package needs that extends an election |
 //! | [`runtime`] | `runtime` | gated reconcilers and replays, for kube-runtime |
 //! | [`events`] | `runtime` | Kubernetes Events about gains and losses |
 //! | [`metrics`] | `metrics` | metrics of terms, writes and lease calls, for any exporter |
@@ -91,7 +91,6 @@ mod api;
 pub mod election;
 #[cfg(feature = "runtime")]
 pub mod events;
-#[cfg(feature = "election")]
 pub mod extension;
 pub mod gate;
 #[cfg(feature = "election")]
@@ -109,7 +108,6 @@ pub mod leadership;
 pub mod lease;
 #[cfg(feature = "metrics")]
 pub mod metrics;
-#[cfg_attr(not(feature = "election"), allow(dead_code))]
 mod object_names;
 #[cfg_attr(not(feature = "election"), allow(dead_code))]
 mod one_line;
