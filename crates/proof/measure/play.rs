@@ -1,8 +1,9 @@
 //! Plays a change: runs the tests that reach it, tool by tool.
 //!
-//! All such tests run, but for three tools. `gate` and `suite` run their tests from the shortest to the longest, and end once
-//! tests of three files have found the change: so a test that stands alone in the table is the only one. What plays for
-//! a long time runs only if nothing else has found the change: `sim`, and for a mutant the histories and the models, too.
+//! A test that is skipped could not have stood alone in the table:
+//! - `gate` and `suite` run their tests from the shortest to the longest, and end once tests of three files have found the
+//!   change.
+//! - A test that takes long, the histories, the models and `sim` run only if nothing else has found the change.
 
 use crate::{
     base::{self, TOOLS, Test},
@@ -26,6 +27,10 @@ use std::{
 
 /// So many files of tests of one tool are enough.
 const ENOUGH: usize = 3;
+/// A test takes long if it takes more than this, in seconds.
+const LONG: f64 = 4.0;
+/// The tools that take long.
+const LAST: [&str; 3] = ["histories", "model", "sim"];
 
 pub fn all(names: &[&str]) -> ExitCode {
     let jobs = setting("JOBS", 2);
@@ -88,13 +93,19 @@ struct Played<'a> {
 
 impl Played<'_> {
     fn row(&self) -> Row {
-        let mut row = Row { name: self.change.name.clone(), found: Vec::new() };
-        for (number, tool) in TOOLS.iter().enumerate() {
-            let tests: Vec<_> =
-                self.tests.iter().filter(|it| it.tool == number && self.is_reached(it)).collect();
-            let last: &[_] = if self.change.is_mutant() { &["histories", "model", "sim"] } else { &["sim"] };
-            let skipped = tests.is_empty() || last.contains(tool) && row.is_found();
-            row.found.push((!skipped).then(|| self.found_by(tool, &tests)));
+        let mut row = Row { name: self.change.name.clone(), found: TOOLS.iter().map(|_| None).collect() };
+        let reached: Vec<_> = self.tests.iter().filter(|it| self.is_reached(it)).collect();
+        let takes_long = |it: &Test| it.seconds > LONG || LAST.contains(&TOOLS[it.tool]);
+        for round in [false, true] {
+            for (number, tool) in TOOLS.iter().enumerate() {
+                let of_round = |it: &&&Test| it.tool == number && takes_long(it) == round;
+                let tests: Vec<_> = reached.iter().filter(of_round).copied().collect();
+                let is_needed = !round || !row.is_found();
+                if is_needed && !tests.is_empty() {
+                    let found = self.found_by(tool, &tests);
+                    row.found[number].get_or_insert_default().extend(found);
+                }
+            }
         }
         row
     }
