@@ -143,7 +143,7 @@ impl Played<'_> {
                 seconds += it.seconds;
                 seconds < 15.0
             };
-            let count = rest.iter().take(60).take_while(fits).count().max(1);
+            let count = rest.iter().take(12).take_while(fits).count().max(1);
             let (batch, after) = rest.split_at(count);
             found.extend(self.found_by_tests(batch));
             rest = after;
