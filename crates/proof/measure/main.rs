@@ -7,7 +7,8 @@
 //!   there are any.
 //!
 //! All changes are built at once, each behind a switch, so only one build is needed. `CHANGES` sets how many mutants there
-//! are, and `JOBS` how many changes are played at a time. To leave a core to other work, start it with `taskset -c 1`.
+//! are, `JOBS` how many changes are played at a time, and `MINUTES` when to stop: the table then has all defects and the
+//! first mutants of the sample, which is a smaller sample. To leave a core to other work, start it with `taskset -c 1`.
 //!
 //! The parts, in the order of their use: `changes` reads the defects and asks cargo-mutants for its mutants; `switched` puts
 //! them all into a file; `tree` makes the copy, and leaves out what does not compile; `programs` runs tests; `base` finds

@@ -22,7 +22,7 @@ use std::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// So many files of tests of one tool are enough.
@@ -53,11 +53,16 @@ pub fn all(names: &[&str]) -> ExitCode {
     );
     let rows = Mutex::new(OpenOptions::new().create(true).append(true).open(&file).expect("a file"));
     let next = AtomicUsize::new(0);
+    let limit = Duration::from_secs(60 * setting("MINUTES", 1_000_000) as u64);
+    let start = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..jobs {
             scope.spawn(|| {
                 while let Some((number, change)) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let began = Instant::now();
+                    if began.duration_since(start) >= limit {
+                        break;
+                    }
                     let row = Played { built: &built, tests: &tests, number: *number, change }.row();
                     eprintln!("{:6.1} s {} {}", began.elapsed().as_secs_f64(), row.summary(), row.name);
                     writeln!(rows.lock().expect("a file"), "{}", row.line()).expect("a file");
@@ -71,15 +76,16 @@ pub fn all(names: &[&str]) -> ExitCode {
     fs::write("target/measure/table.tsv", format!("{}\n{}\n", table::head(), lines.join("\n")))
         .expect("a file");
     let must = |it: &&Change| chosen(it) && !it.is_mutant() && it.may_be_missed.is_none();
-    let missed: Vec<_> =
-        built.tree.changes.iter().filter(must).filter(|it| !rows[&it.name].is_found()).collect();
+    let is_missed = |it: &&Change| rows.get(&it.name).is_some_and(|row| !row.is_found());
+    let missed: Vec<_> = built.tree.changes.iter().filter(must).filter(is_missed).collect();
     for it in &missed {
         println!("nothing finds {}", it.name);
     }
     println!(
-        "{} changes, {} not found: target/measure/table.tsv",
+        "{} changes, {} not found, {} not played yet: target/measure/table.tsv",
         rows.len(),
-        rows.values().filter(|it| !it.is_found()).count()
+        rows.values().filter(|it| !it.is_found()).count(),
+        built.tree.changes.len() - rows.len()
     );
     if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
