@@ -30,12 +30,12 @@
 //!    dropped or the process is killed, it reports nothing.
 //! 2. If a replica gains or loses the lease again within six minutes, the recorder does not create another Event. It
 //!    counts the repetition in the `series` of the first one.
-//! 3. In an outage, each event is tried five times, one retry period apart. It has the time of the attempt that
-//!    succeeds. If the answer to an attempt is lost, the event may appear twice. At most 16 events wait. After that the
+//! 3. In an outage, each event is tried five times, one retry period apart. Its time is that of the attempt that
+//!    succeeds, and not of the gain. If the answer to an attempt is lost, the event may appear twice. At most 16 events wait. After that the
 //!    oldest are dropped, and the log says how many.
 //! 4. If the API server refuses an event (401, 403, 404), it is not tried again, and only this event is lost. So a Role
 //!    that grants `create` without `patch` loses the repetitions.
-//! 5. Trouble is logged as a warning: when it changes, and every five minutes while it lasts.
+//! 5. The log warns when an event fails, and again at a failure five minutes later.
 //! 6. The recorder makes the Event's name from the name of the Lease. If that has more than 236 bytes, the API server
 //!    refuses the events.
 //!

@@ -1,5 +1,5 @@
-//! What a package needs that extends an election, and a controller does not: layers of the lock, the way to the API server
-//! that the election has found, and the words of errors.
+//! For packages that extend an election; a controller does not need it: layers of the lock, the way to the API server that
+//! the election has found, and the words of errors.
 //!
 //! The packages `kube-leader-gate-fence`, `kube-leader-gate-early-takeover` and `kube-leader-gate-sidecar` are built on it. To
 //! write a layer of your own, begin at [`LockLayer`].

@@ -28,7 +28,7 @@ impl GrowingPause {
         Self { first, longest, failures: 0 }
     }
 
-    /// The pauses between attempts to watch: they begin with `first`, and grow to a minute.
+    /// The pauses between attempts to watch: they begin as those of [`new`](Self::new), and grow to a minute.
     #[must_use]
     pub const fn of_watches(first: Duration) -> Self {
         Self::new(first, LONGEST_PAUSE)

@@ -14,31 +14,34 @@ use std::{
 
 /// Wraps the lock of an election; see [`ElectionBuilder::layer_lock`](super::ElectionBuilder::layer_lock).
 ///
-/// The election believes what the wrapped lock shows. So a layer may show a lease as free or as held, hold an answer back,
-/// [withhold](crate::lease::ErrLockKind::Withheld) it, fail a call, or write annotations into a [`LeaseUpdate`](crate::lease::LeaseUpdate). It must keep the contract of [`Lock`].
+/// The election believes what the wrapped lock shows. So a layer may show a lease as free or as held, delay an answer, keep it
+/// from the election ([`Withheld`](crate::lease::ErrLockKind::Withheld)), fail a call, or write annotations into a
+/// [`LeaseUpdate`](crate::lease::LeaseUpdate) and read them from a
+/// [`LeaseRecord`](crate::lease::LeaseRecord::annotation). It must keep the contract of [`Lock`].
 ///
 /// ```
 /// use kube_leader_gate::{
 ///     Candidate, Election, Identity,
-///     extension::{LockContext, LockLayer},
+///     extension::{LockContext, LockLayer, Trouble},
 ///     lease::{BoxLock, LeaseUpdate, ErrLock, LeaseRecord, Lock},
 /// };
 /// use std::convert::Infallible;
 ///
-/// /// Writes the zone of this replica into the lease while it holds it.
+/// /// Writes the zone of this replica into the lease while it holds it. A leader in another zone is trouble.
 /// struct Zone(&'static str);
 ///
 /// struct WithZone {
 ///     inner: BoxLock,
 ///     zone: &'static str,
+///     elsewhere: Trouble,
 /// }
 ///
 /// impl LockLayer for Zone {
 ///     type Lock = WithZone;
 ///     type Error = Infallible;
 ///
-///     fn layer(self, inner: BoxLock, _: &LockContext) -> Result<WithZone, Infallible> {
-///         Ok(WithZone { inner, zone: self.0 })
+///     fn layer(self, inner: BoxLock, context: &LockContext) -> Result<WithZone, Infallible> {
+///         Ok(WithZone { inner, zone: self.0, elsewhere: context.trouble("the leader is far away") })
 ///     }
 /// }
 ///
@@ -55,7 +58,13 @@ use std::{
 ///     type Events = <BoxLock as Lock>::Events;
 ///
 ///     async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
-///         self.inner.get().await
+///         let seen = self.inner.get().await?;
+///         let zone = seen.as_ref().and_then(|it| it.annotation("example.com/zone")?.as_str());
+///         match zone.filter(|zone| *zone != self.zone) {
+///             Some(zone) => self.elsewhere.raise("zone", &format_args!("it runs in {zone}; start a replica here")),
+///             None => self.elsewhere.settle(),
+///         }
+///         Ok(seen)
 ///     }
 ///
 ///     async fn create(&self, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
@@ -96,7 +105,8 @@ pub struct LockContext {
     candidate: Candidate,
 }
 
-/// The trouble of a [`LockLayer`]. The log and [`Candidate::trouble`] show it. Dropping it ends the trouble.
+/// The trouble of a [`LockLayer`]. While it is raised, the log, [`Candidate::trouble`] and the error of each rejected write show
+/// it, and the replica is not ready. Dropping it settles it.
 #[derive(Debug)]
 pub struct Trouble {
     what: &'static str,
@@ -132,8 +142,8 @@ impl LockContext {
         self.candidate.profile.pod.as_deref()
     }
 
-    /// A place for trouble. `what` says in a few words what is wrong while there is trouble, and tells it apart from other
-    /// trouble.
+    /// A place for trouble. `what` begins each message, for example `the leader is far away`. Two troubles of one election need
+    /// different ones.
     #[must_use]
     pub fn trouble(&self, what: &'static str) -> Trouble {
         let rate_limited_log = Mutex::new(RateLimitedLog::new(what));
@@ -144,8 +154,9 @@ impl LockContext {
 // === impl Trouble ===
 
 impl Trouble {
-    /// Says that there is trouble of this `kind`: a word for log fields. The log shows it at once, then every five minutes
-    /// while it is raised.
+    /// Says that there is trouble of this `kind`: a word for log fields. Call it at each failure. The first of a kind is a warning.
+    /// Later ones are at debug, but for a warning every five minutes. Say in `details` what is wrong and what to do;
+    /// [`Candidate::trouble`] keeps the first details of a kind.
     pub fn raise(&self, kind: &'static str, details: &dyn fmt::Display) {
         let now = self.leadership.now();
         let mut rate_limited_log = self.rate_limited_log.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,6 +173,6 @@ impl Trouble {
 
 impl Drop for Trouble {
     fn drop(&mut self) {
-        self.leadership.note_trouble_of(self.what, None);
+        self.settle();
     }
 }

@@ -54,8 +54,8 @@ pub enum ErrLockKind {
     /// The API server refused the call for another reason: too many requests, an internal error, an invalid lease, a watch of a
     /// version that it no longer has.
     Refused,
-    /// The call has succeeded, and a [layer](crate::extension::LockLayer) of the lock does not let the election know what it
-    /// has written. The layer tells why by a [`Trouble`](crate::extension::Trouble) of its own.
+    /// The call has succeeded, and a [layer](crate::extension::LockLayer) of the lock keeps the answer from the election, so the
+    /// gate stays shut. The layer tells why by a [`Trouble`](crate::extension::Trouble) of its own.
     Withheld,
 }
 
@@ -124,7 +124,7 @@ impl ErrLock {
 
     /// Whether a write with this error was certainly not carried out: the server refused it, and does not
     /// [leave that open](crate::extension::leaves_open). No lease call has an `Accept` to which the server answers 400 or 406 after a write. A
-    /// lock without statuses says it by the kind.
+    /// lock without statuses says it by the kind; that a connection failed proves too little here.
     pub(crate) fn is_certain(&self) -> bool {
         use ErrLockKind::{Conflict, Forbidden, NotFound, Unauthenticated};
         match self.status {
@@ -151,8 +151,11 @@ impl ErrLock {
     /// ```
     #[must_use]
     pub fn explain(&self, role: &str) -> String {
-        let advice = self.advice(role).map(|advice| format!(". To do: {advice}"));
-        format!("{self}{}", advice.unwrap_or_default())
+        let told = self.to_string();
+        match self.advice(role) {
+            Some(advice) => format!("{}. To do: {advice}", told.trim_end_matches('.')),
+            None => told,
+        }
     }
 
     fn advice<'a>(&self, role: &'a str) -> Option<&'a str> {
@@ -197,8 +200,9 @@ impl ErrLockKind {
                 "look for a proxy on the way, or an admission plugin of the API server; it is no missing Role",
             ),
             Self::Timeout => Some(
-                "check the API server and the network to it; if its answers take that long, set a longer call timeout \
-                 (LeaseTiming::with_call_timeout, or a timing with a fourth number, in seconds: 137/107/26/10)",
+                "check the API server and the network to it; if its answers take that long, choose a timing with a longer \
+                 renew deadline, or, if the call timeout is 5s, set a longer one: the fourth number of a timing, in \
+                 seconds (137/107/26/10)",
             ),
             Self::Unreachable => {
                 Some("check that the API server runs, its address and port, and the network to it")

@@ -74,6 +74,12 @@ impl LeaseRecord {
         self.field("leaseTransitions").and_then(Value::as_u64).unwrap_or(0)
     }
 
+    /// The annotation of this name.
+    #[must_use]
+    pub fn annotation(&self, name: &str) -> Option<&Value> {
+        self.object.get("metadata")?.get("annotations")?.get(name)
+    }
+
     /// The object with `claim` in it. All other fields stay.
     #[must_use]
     pub fn with(&self, claim: &LeaseUpdate) -> Self {
@@ -139,10 +145,6 @@ impl LeaseRecord {
         self.text("renewTime")
     }
 
-    pub fn annotation(&self, name: &str) -> Option<&Value> {
-        self.object.get("metadata")?.get("annotations")?.get(name)
-    }
-
     /// The term that the record names.
     pub fn term(&self) -> Term {
         Term::new(self.uid(), self.transitions())
@@ -153,30 +155,28 @@ impl LeaseRecord {
         self.uid() == other.uid() && self.object.get("spec") == other.object.get("spec")
     }
 
-    /// What is wrong with a lease that has a holder, in words for the log.
-    pub fn oddity(&self) -> Option<&'static str> {
+    /// What is wrong with a lease that has a holder: a word for log fields, and a sentence.
+    pub fn oddity(&self) -> Option<(&'static str, &'static str)> {
         let holder = self.field("holderIdentity");
         if holder.is_some_and(|holder| !holder.is_string() && !holder.is_null()) {
-            return Some("the holder is not text; the lease is taken when its duration has passed");
+            return Some((
+                "holder",
+                "the holder is not text; the lease is taken when its duration has passed",
+            ));
         }
         self.holder()?;
-        match self.duration() {
-            None => {
-                return Some("the duration is missing or not a positive number; this candidate uses its own");
-            }
-            Some(duration) if duration > LONGEST_SANE => {
-                return Some(
-                    "the duration is longer than a day, and is waited for; if the holder is gone, delete the lease and \
-                     restart the replicas",
-                );
-            }
-            Some(_) => {}
+        let Some(duration) = self.duration() else {
+            let details = "the duration is missing or not a positive number; this candidate uses its own";
+            return Some(("duration", details));
+        };
+        if duration > LONGEST_SANE {
+            let details = "the duration is longer than a day, and is waited for; if the holder is gone, delete the lease \
+                           and restart the replicas";
+            return Some(("duration", details));
         }
         let transitions = self.field("leaseTransitions");
-        if transitions.is_some_and(|count| !count.is_null() && count.as_u64().is_none()) {
-            return Some("the transitions are not a count; they are read as 0");
-        }
-        None
+        let is_odd = transitions.is_some_and(|count| !count.is_null() && count.as_u64().is_none());
+        is_odd.then_some(("transitions", "the transitions are not a count; they are read as 0"))
     }
 
     /// The claim that changes nothing but these annotations. None if there is no holder, or if the lease makes no sense:
@@ -258,7 +258,7 @@ mod tests {
         ] {
             let oddity = held(&spec).oddity();
             assert!(
-                said.map_or(oddity.is_none(), |said| oddity.is_some_and(|it| it.starts_with(said))),
+                said.map_or(oddity.is_none(), |said| oddity.is_some_and(|it| it.1.starts_with(said))),
                 "{spec}: {oddity:?}"
             );
         }

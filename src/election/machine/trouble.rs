@@ -61,7 +61,7 @@ impl Machine {
                     .into(),
             ));
         }
-        seen.stored.record.oddity().map(|oddity| (oddity, oddity.to_owned()))
+        seen.stored.record.oddity().map(|(kind, details)| (kind, details.to_owned()))
     }
 
     /// Whether another process of this crate holds the lease under this candidate's name. Another elector may have had the name
