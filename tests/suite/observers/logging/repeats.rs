@@ -3,7 +3,7 @@
 use super::heard::{Event, Heard};
 use crate::{
     locks::flawed::{Flaw, flawed},
-    support::{candidate, leading, pass, within},
+    support::{builder, candidate, leading, pass, within},
 };
 use kube_leader_gate::testing::{ApiServer, Fault, WatchBreak};
 use std::{
@@ -104,6 +104,20 @@ async fn watch_of_no_lease_may_be_mute() {
     let _a = candidate(&server, "a").start();
     pass(Duration::from_secs(3600)).await;
     assert_eq!(about(&heard, "the lease cannot be watched").len(), 0);
+}
+
+/// An election without a lease has no watch, so there is nothing to warn of.
+#[tokio::test(start_paused = true)]
+async fn watch_of_an_election_without_a_lease_is_no_trouble() {
+    let heard = Heard::listen();
+    let running = builder("a").build_alone().unwrap().start();
+    within(Duration::from_secs(10), "the candidate leads", running.candidate().elected()).await;
+    pass(Duration::from_secs(3600)).await;
+    let events = about(&heard, "the lease cannot be watched");
+    assert_eq!(events.len(), 0, "{events:#?}");
+    let mut restarts = heard.events();
+    restarts.retain(|it| it.message.contains("the watch of the lease is silent"));
+    assert_eq!(restarts.len(), 0, "{:#?}", restarts.first());
 }
 
 /// A candidate that works without a permission all its life.
