@@ -5,7 +5,10 @@ use crate::support::{
 };
 use futures_util::StreamExt;
 use http::Request;
-use kube_client::{Client, client::Body};
+use kube_client::{
+    Client,
+    client::{AuthError, Body},
+};
 use kube_leader_gate::{
     Candidate,
     lease::LeasePool,
@@ -14,11 +17,11 @@ use kube_leader_gate::{
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
-use tower::ServiceExt;
+use tower::{BoxError, ServiceExt, service_fn};
 
 async fn rejection(client: &Client) -> String {
     let result = write(client).await;
@@ -101,6 +104,33 @@ async fn trouble_is_reported_once_per_kind() {
         .await;
     let second = running.candidate().trouble().unwrap();
     assert!(second.contains("timeout: no answer within 1.625s. To do: check the API server"), "{second}");
+}
+
+/// The advice about a cause that has gone helps nobody: the plugin works again, and the API server does not know its token.
+#[tokio::test(start_paused = true)]
+async fn trouble_names_the_cause_that_there_is_now() {
+    let server = ApiServer::new();
+    let plugin_fails = Arc::new(AtomicBool::new(true));
+    let (service, fails) = (server.service().user("a"), plugin_fails.clone());
+    let service = service_fn(move |request: Request<Body>| {
+        let (service, fails) = (service.clone(), fails.load(Ordering::SeqCst));
+        async move {
+            if fails {
+                return Err(BoxError::from(AuthError::AuthExec("the plugin is away".into())));
+            }
+            service.oneshot(request).await.map_err(Into::into)
+        }
+    });
+    let connect = move || Ok(Client::new(service.clone(), "default"));
+    let running = builder("a").build_in(&LeasePool::over(connect).expect("a client")).unwrap().start();
+    let first = in_trouble(running.candidate(), SOON).await;
+    assert!(first.contains("run the credential plugin of the kubeconfig by hand"), "{first}");
+    plugin_fails.store(false, Ordering::SeqCst);
+    let unknown = server.inject(Fault::status(401));
+    pass(Duration::from_secs(3600)).await;
+    assert!(unknown.hits() > 1_000, "{}", unknown.hits());
+    let trouble = running.candidate().trouble().expect("trouble");
+    assert!(trouble.contains("401") && !trouble.contains("plugin"), "{trouble}");
 }
 
 /// The gate of a leader that cannot renew rejects its writes. The last holder that it saw is itself.
