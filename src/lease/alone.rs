@@ -73,3 +73,32 @@ impl Lock for Alone {
         Ok(stream::pending())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lease::LeaseUpdate;
+    use std::collections::BTreeMap;
+
+    fn claim() -> LeaseUpdate {
+        LeaseUpdate {
+            holder: "a".into(),
+            duration_seconds: 15,
+            acquire_time: "2026-01-02T03:04:05.000000Z".into(),
+            renew_time: "2026-01-02T03:04:05.000000Z".into(),
+            transitions: 1,
+            annotations: BTreeMap::new(),
+        }
+    }
+
+    /// A layer of the lock may show the lease in another form. Only the uid and the resource version say whether it has changed.
+    #[tokio::test]
+    async fn s6_update_swaps_the_version_that_was_seen() {
+        let alone = Alone::new(LeaseName::new("default", "operator").unwrap());
+        let created = alone.create(&claim()).await.unwrap();
+        let mut shown = created.clone().into_json();
+        shown["metadata"]["labels"] = serde_json::json!({ "shown-by": "a layer" });
+        let shown = LeaseRecord::from_json(shown).unwrap();
+        alone.update(&shown, &claim()).await.expect("the swap of the present version");
+    }
+}
