@@ -5,7 +5,11 @@ use crate::{
     locks::flawed::{Flaw, flawed},
     support::{builder, candidate, leading, pass, within},
 };
-use kube_leader_gate::testing::{ApiServer, Fault, WatchBreak};
+use kube_client::Client;
+use kube_leader_gate::{
+    lease::LeasePool,
+    testing::{ApiServer, Fault, WatchBreak},
+};
 use std::{
     sync::{Arc, atomic::AtomicU32},
     time::Duration,
@@ -118,6 +122,25 @@ async fn watch_of_an_election_without_a_lease_is_no_trouble() {
     let mut restarts = heard.events();
     restarts.retain(|it| it.message.contains("the watch of the lease is silent"));
     assert_eq!(restarts.len(), 0, "{:#?}", restarts.first());
+}
+
+/// As `TIMING.md` has it for slow API servers. The advice of the warning is to set a longer call timeout.
+#[tokio::test(start_paused = true)]
+async fn watch_of_a_slow_server_begins_within_the_call_timeout() {
+    for is_shared in [false, true] {
+        let heard = Heard::listen();
+        let server = ApiServer::new();
+        let _slow = server.inject(Fault::delay_before(Duration::from_secs(6)).verb("watch"));
+        let service = server.service().user("a");
+        let pool = LeasePool::over(move || Ok(Client::new(service.clone(), "default"))).unwrap();
+        let pool = if is_shared { pool.share_watches() } else { pool };
+        let timing = "137/107/26/15".parse().unwrap();
+        let running = builder("a").timing(timing).build_in(&pool).unwrap().start();
+        within(Duration::from_secs(10), "the candidate leads", running.candidate().elected()).await;
+        pass(Duration::from_secs(600)).await;
+        let events = about(&heard, "the lease cannot be watched");
+        assert_eq!(events.len(), 0, "shared: {is_shared}: {events:#?}");
+    }
 }
 
 /// A candidate that works without a permission all its life.
