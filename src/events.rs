@@ -51,9 +51,10 @@ use crate::{
     api::RateLimitedLog,
     election::{Candidate, ElectionBuilder},
     leadership::Term,
-    lease::{ErrLock, ErrLockKind},
+    lease::ErrLock,
 };
 use futures_util::StreamExt;
+use http::StatusCode;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube_client::Client;
 use kube_runtime::events::{Event, EventType, Recorder, Reporter};
@@ -157,8 +158,8 @@ async fn write(
             Err(_) => ErrLock::timeout(timing.call_timeout()),
         };
         rate_limited_log.raise(error.kind().as_str(), &error.explain(ROLE), now());
-        let refused = [ErrLockKind::Unauthenticated, ErrLockKind::Forbidden, ErrLockKind::NotFound];
-        if refused.contains(&error.kind()) {
+        let refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND];
+        if error.status().is_some_and(|it| refused.contains(&it)) {
             return;
         }
     }

@@ -24,7 +24,7 @@ pub(crate) struct RateLimitedLog {
 #[derive(Debug)]
 struct Raised {
     kind: &'static str,
-    /// Its first message.
+    /// Its newest message.
     text: Arc<str>,
     began: Moment,
     warned: Moment,
@@ -46,6 +46,9 @@ impl RateLimitedLog {
         } else {
             Raised { kind, text: (&*text).into(), began: now, warned: now, times: 0 }
         };
+        if *raised.text != *text {
+            raised.text = (&*text).into();
+        }
         raised.times += 1;
         let (times, lasts) = (raised.times, now.saturating_since(raised.began));
         if known.is_none() || now.saturating_since(raised.warned) >= REMINDER {
@@ -67,7 +70,7 @@ impl RateLimitedLog {
         self.raised.clear();
     }
 
-    /// The first message of the kind that was raised last, while the trouble lasts.
+    /// The newest message of the kind that was raised last, while the trouble lasts.
     pub(crate) fn text(&self) -> Option<&Arc<str>> {
         self.raised.last().map(|raised| &raised.text)
     }
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_first_message_of_last_kind() {
+    fn text_is_newest_message() {
         let mut rate_limited_log = RateLimitedLog::new("lease calls fail");
         let raise = |rate_limited_log: &mut RateLimitedLog, kind, details: &str| {
             rate_limited_log.raise(kind, &details, at(1));
@@ -200,7 +203,7 @@ mod tests {
         let said = |text: &str| Some(format!("lease calls fail: {text}"));
         assert_eq!(raise(&mut rate_limited_log, "timeout", "first"), said("first"));
         assert_eq!(raise(&mut rate_limited_log, "forbidden", "second"), said("second"));
-        assert_eq!(raise(&mut rate_limited_log, "timeout", "third"), said("first"));
+        assert_eq!(raise(&mut rate_limited_log, "timeout", "third"), said("third"));
         rate_limited_log.settle(at(2));
         assert_eq!(rate_limited_log.text(), None);
     }

@@ -197,7 +197,10 @@ impl ElectionBuilder {
     /// Outside a tokio runtime, as every kube client does. rustls also panics here if the program has two crypto
     /// backends and installed neither.
     pub fn build(self, config: &Config) -> Result<Election, ErrBuild> {
-        self.build_over(|lease| Ok(LeasePool::new(config).map_err(ErrBuild::Client)?.lock(lease)))
+        let call_timeout = self.timing.call_timeout();
+        self.build_over(|lease| {
+            Ok(LeasePool::new(config).map_err(ErrBuild::Client)?.lock_within(lease, call_timeout))
+        })
     }
 
     /// Builds the election over the clients and watches of `pool`, which the elections of this process share.
@@ -205,7 +208,8 @@ impl ElectionBuilder {
     /// # Errors
     /// [`ErrBuild`] says why.
     pub fn build_in(self, pool: &LeasePool) -> Result<Election, ErrBuild> {
-        self.build_over(|lease| Ok(pool.lock(lease)))
+        let call_timeout = self.timing.call_timeout();
+        self.build_over(|lease| Ok(pool.lock_within(lease, call_timeout)))
     }
 
     /// Builds the election over your own lock; see [`Lock`].

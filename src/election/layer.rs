@@ -155,8 +155,7 @@ impl LockContext {
 
 impl Trouble {
     /// Says that there is trouble of this `kind`: a word for log fields. Call it at each failure. The first of a kind is a warning.
-    /// Later ones are at debug, but for a warning every five minutes. Say in `details` what is wrong and what to do;
-    /// [`Candidate::trouble`] keeps the first details of a kind.
+    /// Later ones are at debug, but for a warning every five minutes. Say in `details` what is wrong and what to do.
     pub fn raise(&self, kind: &'static str, details: &dyn fmt::Display) {
         let now = self.leadership.now();
         let mut rate_limited_log = self.rate_limited_log.lock().unwrap_or_else(PoisonError::into_inner);

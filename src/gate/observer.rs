@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc};
 /// Receives the outcome of each write; see [`WriteGateLayer::with_observer`](super::WriteGateLayer::with_observer).
 /// It receives nothing about reads.
 ///
-/// The gate calls it in the task that sends the write, so it must not block or panic, and should not allocate. A panic in the
+/// The gate calls it in the task that sends the write, so it must not block or panic, and should be quick. A panic in the
 /// buffer of a kube client ends that client. Each method does nothing by default.
 pub trait WriteObserver: fmt::Debug + Send + Sync + 'static {
     /// The policy exempts this request: it passes on leaders and followers.

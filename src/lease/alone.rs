@@ -8,22 +8,20 @@ use super::{
     timing::LeaseTiming,
     update::LeaseUpdate,
 };
-use futures_util::stream::{self, Pending};
+use futures_util::{StreamExt, stream, stream::BoxStream};
 use serde_json::Value;
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{future::ready, time::Duration};
+use tokio::sync::watch;
 
 /// The lock of an election with one candidate.
 pub(crate) struct Alone {
     lease: LeaseName,
-    stored: Mutex<Option<LeaseRecord>>,
+    stored: watch::Sender<Option<LeaseRecord>>,
 }
 
 impl Alone {
     pub(crate) fn new(lease: LeaseName) -> Self {
-        Self { lease, stored: Mutex::default() }
+        Self { lease, stored: watch::Sender::new(None) }
     }
 
     /// The times of its election. No candidate waits for the end of this lease, so the gate stays open for as long as
@@ -35,26 +33,30 @@ impl Alone {
             .expect("a day is the longest lease")
     }
 
-    /// Stores `object`, if `seen` is the present lease.
+    /// Stores `object`, if `seen` is the present version of the lease.
     fn store(&self, seen: Option<&LeaseRecord>, mut object: Value) -> Result<LeaseRecord, ErrLock> {
-        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
-        if stored.as_ref() != seen {
-            return Err(ErrLock::new(ErrLockKind::Conflict, "the lease has changed"));
-        }
-        let version = seen.and_then(LeaseRecord::version).map_or(1, |it| it + 1);
-        object["metadata"]["resourceVersion"] = version.to_string().into();
-        object["metadata"]["uid"] = "this-process".into();
-        let record = LeaseRecord::from_json(object)?;
-        *stored = Some(record.clone());
-        Ok(record)
+        let mut outcome = Err(ErrLock::new(ErrLockKind::Conflict, "the lease has changed"));
+        self.stored.send_if_modified(|stored| {
+            let is_newest =
+                stored.as_ref().map(LeaseRecord::resource_version) == seen.map(LeaseRecord::resource_version);
+            if is_newest {
+                let version = seen.and_then(LeaseRecord::version).map_or(1, |it| it + 1);
+                object["metadata"]["resourceVersion"] = version.to_string().into();
+                object["metadata"]["uid"] = "this-process".into();
+                outcome = LeaseRecord::from_json(object);
+                *stored = outcome.as_ref().ok().cloned();
+            }
+            is_newest
+        });
+        outcome
     }
 }
 
 impl Lock for Alone {
-    type Events = Pending<Result<LeaseEvent, ErrLock>>;
+    type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
 
     async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
-        Ok(self.stored.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        Ok(self.stored.borrow().clone())
     }
 
     async fn create(&self, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
@@ -68,9 +70,15 @@ impl Lock for Alone {
         self.store(Some(seen), seen.with(claim).into_json())
     }
 
-    /// Nothing writes the lease but this process.
     async fn watch(&self) -> Result<Self::Events, ErrLock> {
-        Ok(stream::pending())
+        let mut stored = self.stored.subscribe();
+        stored.mark_changed();
+        let states = stream::unfold(stored, |mut stored| async move {
+            stored.changed().await.ok()?;
+            let state = stored.borrow_and_update().clone();
+            Some((state, stored))
+        });
+        Ok(states.filter_map(|state| ready(state.map(|it| Ok(LeaseEvent::Seen(it))))).boxed())
     }
 }
 

@@ -117,12 +117,17 @@ impl ErrLock {
         self.client_is_dead
     }
 
+    /// The status of the answer, if there was one.
+    pub(crate) const fn status(&self) -> Option<StatusCode> {
+        self.status
+    }
+
     /// How long the API server asks to wait before the next call.
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// Whether a write with this error was certainly not carried out: the server refused it, and does not
+    /// Whether a write with this error was certainly not carried out: it was not sent, or the server refused it, and does not
     /// [leave that open](crate::extension::leaves_open). No lease call has an `Accept` to which the server answers 400 or 406 after a write. A
     /// lock without statuses says it by the kind; that a connection failed proves too little here.
     pub(crate) fn is_certain(&self) -> bool {

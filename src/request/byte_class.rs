@@ -6,7 +6,7 @@ pub(super) const STRUCTURE: u8 = 1;
 pub(super) const EDGE: u8 = 1 << 1;
 /// `pchar` of RFC 3986 without `;`, since some servers start parameters there.
 pub(super) const DATA: u8 = 1 << 2;
-/// All bytes except `%`.
+/// What stands for itself: every byte of [`PRINTABLE`] except `%`.
 pub(super) const AS_IS: u8 = 1 << 3;
 /// Every visible ASCII character except a slash, a backslash and `;`.
 pub(super) const PRINTABLE: u8 = 1 << 4;

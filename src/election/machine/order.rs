@@ -45,8 +45,7 @@ impl Machine {
         }
     }
 
-    /// Whether this candidate stops, or gives its term to others. Then a call under way is not waited for longer than a call
-    /// timeout.
+    /// Whether this candidate stops, or gives its term to others.
     pub(crate) fn is_ending(&self) -> bool {
         self.order == Order::Stop || self.term.as_ref().is_some_and(|term| self.is_closing(term))
     }

@@ -10,9 +10,9 @@ pub(super) mod watches;
 pub use self::access::Access;
 
 use self::{clients::Clients, source::Source, watches::SharedWatches};
-use super::{kube_lock::KubeLock, lock::BoxLock, name::LeaseName};
+use super::{kube_lock::KubeLock, lock::BoxLock, name::LeaseName, timing::LeaseTiming};
 use kube_client::{Client, Config};
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 use tower::service_fn;
 
 /// What the elections of one process share: the connections of their lease calls and, as an option, one watch for all
@@ -144,7 +144,12 @@ impl LeasePool {
     /// [`ElectionBuilder::build_in`](crate::election::ElectionBuilder::build_in) uses it.
     #[must_use]
     pub fn lock(&self, lease: LeaseName) -> BoxLock {
-        let member = self.watches.as_ref().map(SharedWatches::member);
+        self.lock_within(lease, LeaseTiming::default().call_timeout())
+    }
+
+    /// The same for an election with this call timeout. A shared watch begins within the longest of all its elections.
+    pub(crate) fn lock_within(&self, lease: LeaseName, call_timeout: Duration) -> BoxLock {
+        let member = self.watches.as_ref().map(|watches| watches.member(call_timeout));
         let lock = KubeLock::new(lease, self.clients.caller(), member);
         let places = lock.places();
         BoxLock::with_places(lock, places)

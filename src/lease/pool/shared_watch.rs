@@ -22,14 +22,13 @@ use std::{
 use tokio::{sync::watch, time::Instant, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-/// How long the watch may take to begin. Each waiting lock has its own, shorter limit.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// Each follower holds it. The task ends when the last follower drops it.
 #[derive(Debug)]
 pub(super) struct SharedWatch {
     id: u64,
     asked: Instant,
+    /// How long it may take to begin.
+    patience: Duration,
     board: Arc<Subscribers>,
     task: AbortOnDropHandle<()>,
 }
@@ -73,16 +72,16 @@ struct Ending(Arc<Subscribers>);
 
 impl SharedWatch {
     /// Begins to watch the leases of `namespace`, in a task of the current runtime.
-    pub(super) fn start(id: u64, caller: Caller, namespace: &str) -> Self {
+    pub(super) fn start(id: u64, caller: Caller, namespace: &str, patience: Duration) -> Self {
         let (phase, _) = watch::channel(Phase::Connecting);
         let board = Arc::new(Subscribers { board: Mutex::default(), phase, told: AtomicU64::new(0) });
         let ending = Ending(board.clone());
         let path = news::of_all(namespace);
         let task = AbortOnDropHandle::new(tokio::spawn(async move {
             let Ending(board) = &ending;
-            board.end(board.watch(&caller, &path).await.err().as_ref());
+            board.end(board.watch(&caller, &path, patience).await.err().as_ref());
         }));
-        Self { id, asked: Instant::now(), board, task }
+        Self { id, asked: Instant::now(), patience, board, task }
     }
 
     /// Each watch has another id.
@@ -92,8 +91,8 @@ impl SharedWatch {
 
     /// A watch that has not begun in time is over. Its own task does not notice that if its runtime is blocked.
     pub(super) fn is_over(&self) -> bool {
-        if self.asked.elapsed() > PATIENCE && matches!(*self.board.phase.borrow(), Phase::Connecting) {
-            self.give_up(&ErrLock::timeout(PATIENCE));
+        if self.asked.elapsed() > self.patience && matches!(*self.board.phase.borrow(), Phase::Connecting) {
+            self.give_up(&ErrLock::timeout(self.patience));
         }
         matches!(*self.board.phase.borrow(), Phase::Over(_))
     }
@@ -127,9 +126,9 @@ impl SharedWatch {
 // === impl Subscribers ===
 
 impl Subscribers {
-    async fn watch(&self, caller: &Caller, path: &str) -> Result<(), ErrLock> {
-        let asked = timeout(PATIENCE, caller.watch(path)).await;
-        let mut lines = api::lines(asked.map_err(|_| ErrLock::timeout(PATIENCE))??);
+    async fn watch(&self, caller: &Caller, path: &str, patience: Duration) -> Result<(), ErrLock> {
+        let asked = timeout(patience, caller.watch(path)).await;
+        let mut lines = api::lines(asked.map_err(|_| ErrLock::timeout(patience))??);
         {
             let _board = self.lock();
             self.phase.send_replace(Phase::Standing);
@@ -241,11 +240,13 @@ mod tests {
     use kube_client::Client;
     use tokio::runtime::Runtime;
 
+    const PATIENCE: Duration = Duration::from_secs(5);
+
     #[tokio::test]
     async fn followers_that_leave_are_removed() {
         let server = ApiServer::new();
         let clients = Clients::of_test(&Client::new(server.service(), "default"));
-        let hub = Arc::new(SharedWatch::start(1, clients.caller(), "default"));
+        let hub = Arc::new(SharedWatch::start(1, clients.caller(), "default", PATIENCE));
         let (a, b, other) = (hub.follow("x"), hub.follow("x"), hub.follow("y"));
         a.stands().await.unwrap();
         drop(a);
@@ -261,7 +262,7 @@ mod tests {
         let first = Runtime::new().unwrap();
         let hub = first.block_on(async {
             let clients = Clients::of_test(&Client::new(server.service(), "default"));
-            Arc::new(SharedWatch::start(1, clients.caller(), "default"))
+            Arc::new(SharedWatch::start(1, clients.caller(), "default", PATIENCE))
         });
         let follower = hub.follow("x");
         let second = Runtime::new().unwrap();

@@ -36,6 +36,8 @@ pub(in crate::lease) struct SharedWatches {
     clients: Arc<Clients>,
     namespaces: Mutex<HashMap<String, Namespace>>,
     ids: AtomicU64,
+    /// The longest call timeout of the locks that share watches, in milliseconds.
+    patience: AtomicU64,
 }
 
 #[derive(Default)]
@@ -69,10 +71,18 @@ pub(in crate::lease) struct Joined {
 
 impl SharedWatches {
     pub(in crate::lease) fn new(clients: Arc<Clients>) -> Arc<Self> {
-        Arc::new(Self { clients, namespaces: Mutex::default(), ids: AtomicU64::new(1) })
+        Arc::new(Self {
+            clients,
+            namespaces: Mutex::default(),
+            ids: AtomicU64::new(1),
+            patience: AtomicU64::default(),
+        })
     }
 
-    pub(in crate::lease) fn member(self: &Arc<Self>) -> Member {
+    /// A place for a lock whose calls may take this long.
+    pub(in crate::lease) fn member(self: &Arc<Self>, call_timeout: Duration) -> Member {
+        let millis = call_timeout.as_millis().try_into().unwrap_or(u64::MAX);
+        self.patience.fetch_max(millis, Ordering::Relaxed);
         Member { watches: self.clone(), follows: Arc::default() }
     }
 
@@ -90,7 +100,8 @@ impl SharedWatches {
         }
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         // Use the newest client: a watch needs its own connection in any case.
-        let hub = Arc::new(SharedWatch::start(id, self.clients.caller(), namespace));
+        let patience = Duration::from_millis(self.patience.load(Ordering::Relaxed));
+        let hub = Arc::new(SharedWatch::start(id, self.clients.caller(), namespace, patience));
         present.watch = Arc::downgrade(&hub);
         Ok(Some(hub))
     }

@@ -118,7 +118,7 @@ async fn trouble_names_the_cause_that_there_is_now() {
             if fails {
                 return Err(BoxError::from(AuthError::AuthExec("the plugin is away".into())));
             }
-            service.oneshot(request).await.map_err(Into::into)
+            service.oneshot(request).await
         }
     });
     let connect = move || Ok(Client::new(service.clone(), "default"));

@@ -110,7 +110,7 @@ async fn watch_of_no_lease_may_be_mute() {
     assert_eq!(about(&heard, "the lease cannot be watched").len(), 0);
 }
 
-/// An election without a lease has no watch, so there is nothing to warn of.
+/// The lease of one process has a watch, too, which shows each renewal.
 #[tokio::test(start_paused = true)]
 async fn watch_of_an_election_without_a_lease_is_no_trouble() {
     let heard = Heard::listen();
