@@ -28,7 +28,7 @@ use std::{
 /// So many files of tests of one tool are enough.
 const ENOUGH: usize = 3;
 /// A test takes long if it takes more than this, in seconds.
-const LONG: f64 = 4.0;
+const LONG: f64 = 0.5;
 /// The tools that take long.
 const LAST: [&str; 3] = ["histories", "model", "sim"];
 
