@@ -132,7 +132,7 @@ impl ErrLock {
     /// lock without statuses says it by the kind; that a connection failed proves too little here.
     pub(crate) fn is_certain(&self) -> bool {
         use ErrLockKind::{Conflict, Forbidden, NotFound, Unauthenticated};
-        match self.status {
+        match self.status() {
             Some(status) => status.is_client_error() && !leaves_open(status),
             None => matches!(self.kind, Conflict | Forbidden | NotFound | Unauthenticated),
         }
