@@ -248,7 +248,7 @@ impl Running {
             tracing::warn!(writes, "admitted writes are cut off: {late}");
         }
         // The end of the term has recorded the writes that were cut off.
-        let settles_at = self.leadership().settles_at(false, self.candidate.timing().safety_margin());
+        let settles_at = self.leadership().settles_at(self.candidate.timing().safety_margin());
         let at_most = settles_at.saturating_since(self.leadership().now());
         if !at_most.is_zero() {
             tracing::info!(

@@ -191,8 +191,8 @@ impl Task {
         Busy {
             // Work that runs lets no other term begin. Who stops or stands down waits for it before it gives the order.
             works: self.orders.borrow().order != Order::Stop && !self.grantor.may_grant(),
-            writes: leadership.writes_under_way() > 0,
-            settle_at: leadership.settles_at(false, margin),
+            writes: !leadership.is_quiet(),
+            settle_at: leadership.settles_at(margin),
             is_crowded: self.places.is_some() && self.place.is_none(),
         }
     }

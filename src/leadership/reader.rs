@@ -218,6 +218,13 @@ impl Leadership {
         timeout(bound, self.idle()).await.map_err(|_| ErrStillWriting { writes: self.writes_under_way() })
     }
 
+    /// Whether no write can begin before the next grant, and none is under way (rule S4).
+    pub(crate) fn is_quiet(&self) -> bool {
+        // In this order: a write that is admitted between the two looks is counted by the second one.
+        let is_open = self.inner.is_open();
+        !is_open && self.writes_under_way() == 0
+    }
+
     /// Waits until no admitted write is under way.
     pub(crate) async fn idle(&self) {
         loop {
@@ -241,10 +248,9 @@ impl Leadership {
     }
 
     /// The moment after which no admitted write of this process can take effect, if each request arrives at most
-    /// `margin` late (rule S4). If a write is still under way (`writing`), it may end without an answer now.
-    pub(crate) fn settles_at(&self, writing: bool, margin: Duration) -> Moment {
-        let under_way = writing.then(|| self.now());
-        under_way.max(self.unanswered()).map_or(Moment::from_nanos(0), |last| last.saturating_add(margin))
+    /// `margin` late (rule S4). A write that is still under way does not count.
+    pub(crate) fn settles_at(&self, margin: Duration) -> Moment {
+        self.unanswered().map_or(Moment::from_nanos(0), |last| last.saturating_add(margin))
     }
 }
 

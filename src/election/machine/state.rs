@@ -26,7 +26,7 @@ pub enum Order {
 pub struct Busy {
     /// The work of a term has not ended. It keeps the lease, and no other term may begin (rule S11).
     pub works: bool,
-    /// Admitted writes are under way.
+    /// The gate admits writes, or admitted ones are under way.
     pub writes: bool,
     /// When the last write that ended without an answer can land no more (rule S4).
     pub settle_at: Moment,

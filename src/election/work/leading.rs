@@ -192,8 +192,8 @@ async fn next_term(running: &Running, terms: &mut Terms, pause: Duration) -> Gra
 /// meanwhile.
 async fn settled(running: &Running) {
     let (leadership, margin) = (running.leadership(), running.candidate().timing().safety_margin());
-    while leadership.now() < leadership.settles_at(false, margin) {
-        leadership.sleep_until(leadership.settles_at(false, margin)).await;
+    while leadership.now() < leadership.settles_at(margin) {
+        leadership.sleep_until(leadership.settles_at(margin)).await;
     }
 }
 

@@ -42,6 +42,29 @@ fn s4_a_drain_knows_every_write_without_an_answer() {
     }
 }
 
+/// What is found quiet stays quiet, whoever closes the gate.
+#[test]
+fn s4_a_quiet_gate_admits_no_write_and_has_none_under_way() {
+    for close in CLOSES {
+        loom::model(move || {
+            let (grantor, leadership, _grant) = leading(Arc::new(Still));
+            let writer = {
+                let leadership = leadership.clone();
+                thread::spawn(move || leadership.admit())
+            };
+            let looker = {
+                let leadership = leadership.clone();
+                thread::spawn(move || leadership.is_quiet())
+            };
+            close(&grantor);
+            let is_quiet = looker.join().unwrap();
+            let write: Option<WritePermit> = writer.join().unwrap();
+            assert!(!(is_quiet && write.is_some()), "a write that is under way is missed");
+            assert!(write.is_some() || leadership.is_quiet());
+        });
+    }
+}
+
 /// Two writes end, one with an answer and one without. The drain wakes, and knows of the second.
 #[test]
 fn s4_the_last_of_two_writes_wakes_the_drain() {
