@@ -45,9 +45,9 @@ impl Machine {
         }
     }
 
-    /// Whether this candidate stops, or gives its term to others.
+    /// Whether the process stops or stands down. Failures before that order do not count any more, and are no success.
     pub(crate) fn is_ending(&self) -> bool {
-        self.order == Order::Stop || self.term.as_ref().is_some_and(|term| self.is_closing(term))
+        self.order == Order::Stop
     }
 
     /// Whether the term ends in good order: its gate is closed for good, and it is not renewed.

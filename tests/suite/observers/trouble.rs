@@ -49,13 +49,28 @@ async fn missing_permission_is_named_until_granted() {
             .ends_with("grant it get, create, update and watch on leases in coordination.k8s.io, by a Role")
     );
     let message = rejection(&client).await;
-    let said =
-        format!("no holder of the lease is known; the election is in trouble: {trouble}; nothing was sent");
+    let said = format!("no holder of the lease is known; the election is in trouble: {trouble}; once");
     assert!(message.contains(&said), "{message}");
     drop(refused);
     within(Duration::from_secs(3), "the candidate leads", running.candidate().elected()).await;
     assert_eq!(running.candidate().trouble(), None);
     write(&client).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_of_a_leader_goes_on_while_it_stops() {
+    let server = ApiServer::new();
+    let (running, _client) = leading(&server, "a").await;
+    let leader = running.candidate().clone();
+    let refused = server.inject(Fault::forbidden().resource("leases"));
+    let trouble = in_trouble(&leader, Duration::from_secs(3)).await;
+    let _silent = server.inject(Fault::hang_before().resource("leases"));
+    drop(refused);
+    let stopping = tokio::spawn(running.stop());
+    until(SOON, "the gate closes", || !leader.can_write()).await;
+    pass(Duration::from_millis(1)).await;
+    assert_eq!(leader.trouble(), Some(trouble), "no call has worked");
+    stopping.abort();
 }
 
 /// An API server before Kubernetes 1.14 has no `coordination.k8s.io/v1`. It answers as for any path that it does not

@@ -1,9 +1,9 @@
 //! Rule S6 and its kin: candidates wait for each holder, unless a word says that it has stopped.
 
-use super::examples::{Stage, seconds};
+use super::examples::{Stage, error, seconds};
 use crate::{
     election::{hooks::LeaseCall::Acquire, lease_watch::WatchNews, machine::WAITS_FOR},
-    lease::LeaseEvent,
+    lease::{ErrLockKind, LeaseEvent},
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
@@ -217,6 +217,90 @@ fn s6_shorter_time_of_a_former_writer_shortens_nothing() {
     stage.claim("third", 9, 5, Some(&json!({ "first": 1_000 })));
     stage.claim("", 9, 5, Some(&json!({})));
     stage.pass(seconds(19));
+    assert!(stage.holder() == "me" && !stage.is_open());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
+/// A polling candidate has missed a whole term of client-go: the release that it sees is of the second holder.
+#[test]
+fn s6_the_release_of_a_later_term_clears_no_earlier_holder() {
+    let mut stage = Stage::new();
+    stage.client_go("first", 3);
+    stage.pass(seconds(1));
+    stage.client_go("", 4);
+    stage.pass(50);
+    assert!(stage.holder() == "me" && !stage.is_open());
+    stage.pass(seconds(15));
+    assert!(stage.is_open());
+}
+
+/// It has missed a holder between two claims. The second claim does not speak of the holder before the missed one.
+#[test]
+fn s6_a_claim_vouches_only_for_the_holder_just_before_it() {
+    let mut stage = Stage::new();
+    stage.claim("first", 7, 3, None);
+    stage.pass(seconds(1));
+    stage.claim("third", 9, 5, None);
+    stage.claim("", 9, 5, None);
+    stage.pass(50);
+    let list = stage.annotation(WAITS_FOR).unwrap();
+    assert!(list.contains("first") && !list.contains("third") && !stage.is_open(), "{list}");
+}
+
+/// A person empties the holder, and writes a short duration and the time of the edit.
+#[test]
+fn s6_an_edit_with_a_later_time_is_no_release() {
+    let mut stage = Stage::new();
+    stage.client_go("other", 3);
+    stage.pass(seconds(1));
+    let now = super::examples::time(stage.wall());
+    stage.edit(|it| {
+        it["spec"]["holderIdentity"] = json!("");
+        it["spec"]["leaseDurationSeconds"] = json!(2);
+        it["spec"]["renewTime"] = json!(now);
+    });
+    stage.pass(seconds(14));
+    assert!(stage.holder() == "me" && !stage.is_open());
+    stage.pass(seconds(2));
+    assert!(stage.is_open());
+}
+
+/// Two backups are written over the lease: a claim, and then the release that came after it. Both are older than the holder.
+#[test]
+fn s6_a_restored_release_after_a_restored_claim_is_no_word() {
+    let mut backups = Stage::new();
+    backups.client_go("other", 3);
+    let claim = backups.lease.clone().unwrap();
+    backups.pass(seconds(1));
+    backups.client_go("", 3);
+    let mut stage = Stage::new();
+    stage.now = stage.now.saturating_add(Duration::from_secs(2));
+    stage.client_go("other", 3);
+    stage.put(claim);
+    stage.put(backups.lease.unwrap());
+    stage.pass(50);
+    assert!(stage.holder() == "me" && !stage.is_open());
+    stage.pass(seconds(15));
+    assert!(stage.is_open());
+}
+
+/// A claim of this process has no answer, another holder follows, and a person writes a copy of that claim over it.
+#[test]
+fn s6_a_copy_of_an_own_claim_does_not_vouch_for_a_later_holder() {
+    let mut stage = Stage::new();
+    let record = stage.record().unwrap();
+    stage.machine.watched(WatchNews::Event(LeaseEvent::Seen(record.clone())), stage.now);
+    let claim = stage.call();
+    let copy = record.with(&claim.update.unwrap()).into_json();
+    let _ = stage.machine.answered(Err(error(ErrLockKind::Timeout)), stage.now);
+    let earlier = super::examples::time(stage.wall() - jiff::SignedDuration::from_secs(1));
+    stage.edit(|it| {
+        it["spec"] = json!({ "holderIdentity": "other", "leaseDurationSeconds": 15, "leaseTransitions": 0,
+                             "acquireTime": earlier, "renewTime": earlier });
+    });
+    stage.put(copy);
+    stage.pass(seconds(14));
     assert!(stage.holder() == "me" && !stage.is_open());
     stage.pass(seconds(2));
     assert!(stage.is_open());

@@ -44,6 +44,17 @@ fn s6_pod_of_the_same_name_waits_for_its_namesake() {
     }
 }
 
+/// Two containers of one pod contend under different names.
+#[test]
+fn s6_another_name_in_this_pod_is_no_predecessor() {
+    let mut stage = Stage::new();
+    stage.others = ("here", 3_600);
+    stage.claim("sidekick", 77, 4, None);
+    assert_eq!(stage.machine.predecessor_seen(), None);
+    stage.pass(seconds(14));
+    assert!(!stage.is_open());
+}
+
 /// A leader that runs out of memory in its first big list. Whoever is healthy leads after the safety margin, and this process, if
 /// it is the only one, a rest later.
 #[test]

@@ -42,6 +42,17 @@ fn s1_the_deadline_of_a_renewal_counts_from_when_it_was_sent() {
 }
 
 #[test]
+fn s1_a_renewal_that_is_answered_after_the_deadline_does_not_revive_the_term() {
+    let mut stage = Stage::leading();
+    stage.now = stage.now.saturating_add(Duration::from_secs(2));
+    let call = stage.call();
+    stage.now = stage.deadline();
+    let answer = stage.carry_out(&call);
+    stage.machine.answered(answer, stage.now).unwrap();
+    assert_eq!(stage.gate(), Gate::Shut(Loss::Expired));
+}
+
+#[test]
 fn s1_a_claim_that_is_answered_after_its_deadline_is_claimed_again() {
     let mut stage = Stage::new();
     let _ = stage.call();
@@ -129,6 +140,7 @@ fn s11_on_hold_no_term_begins_and_the_present_one_goes_on() {
     stage.calls.clear();
     stage.pass(seconds(30));
     assert!(!stage.is_open() && !stage.calls.contains(&Acquire), "{:?}", stage.calls);
+    assert!(stage.calls.contains(&Read), "it still learns whom it has to wait for later");
     stage.order(Order::Contend);
     stage.pass(50);
     assert!(stage.is_open());
