@@ -261,7 +261,6 @@ impl<'a> RequestInfo<'a> {
         let receiver = match verb {
             _ if parts.kind != Kind::Resource => Receiver::Backend,
             Create | Update | Patch | Delete | DeleteCollection => Receiver::ApiServer,
-            Verb::Connect if parts.connection != Connection::Proxy => Receiver::Node,
             _ => Receiver::Backend,
         };
         (verb, receiver)

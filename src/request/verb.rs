@@ -59,9 +59,7 @@ pub enum Verb {
 pub(crate) enum Receiver {
     /// The API server changes a resource. It reads the body to its end before that.
     ApiServer,
-    /// The API server admits the request, and then opens a connection, as of an `exec`.
-    Node,
-    /// A backend behind the API server, or none that is known.
+    /// A server behind the API server, as a kubelet for an `exec`, or none that is known.
     Backend,
 }
 
