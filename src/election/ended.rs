@@ -27,7 +27,8 @@ pub struct Finished<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseEnd {
-    /// The lease is free, or another candidate holds it, as far as this candidate has heard.
+    /// This process does not hold the lease: it has released it, it did not hold it when it stopped, or another candidate has
+    /// taken it.
     Released,
     /// The lease expires by itself. There are four possible reasons:
     ///

@@ -83,7 +83,7 @@ impl ErrNotLeader {
 impl fmt::Display for ErrNotLeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let attempt = self.attempt();
-        write!(f, "write attempt rejected as client is not leader: {attempt}")?;
+        write!(f, "write attempt rejected as client is not leader: {attempt}; nothing was sent")?;
         match &self.holder {
             Some(holder) => write!(f, "; the last known holder of the lease is {holder:?}")?,
             None => write!(f, "; no holder of the lease is known")?,
@@ -91,7 +91,7 @@ impl fmt::Display for ErrNotLeader {
         if let Some(trouble) = self.trouble.as_ref().filter(|_| self.stage == Stage::UnderWay) {
             write!(f, "; the election is in trouble: {trouble}")?;
         }
-        f.write_str("; nothing was sent: ")?;
+        f.write_str("; ")?;
         match self.stage {
             Stage::NotBegun => f.write_str(NOT_BEGUN),
             Stage::Over => {
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn trouble_is_told_while_the_election_is_under_way() {
         let troubled = text(Stage::UnderWay, Some("no route to host"));
-        let told = "; the election is in trouble: no route to host; nothing was sent";
+        let told = "; the election is in trouble: no route to host; once this process leads";
         assert!(troubled.contains(told), "{troubled}");
         let over = text(Stage::Over, Some("no route to host"));
         assert!(!over.contains("trouble") && over.contains("has stopped"), "{over}");

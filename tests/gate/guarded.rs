@@ -45,8 +45,8 @@ fn s1_followers_guarded_future_is_never_polled() {
     assert!(refused.attempt().label() == Some(LABEL) && refused.attempt().request().is_none());
     assert_eq!(
         error.to_string(),
-        "write attempt rejected as client is not leader: charge the card; the last known holder of the lease is \
-         \"operator-0\"; nothing was sent: once this process leads, read what is there and decide again"
+        "write attempt rejected as client is not leader: charge the card; nothing was sent; the last known holder of the \
+         lease is \"operator-0\"; once this process leads, read what is there and decide again"
     );
     assert_eq!((probe.polls(), probe.drops()), (0, 1), "its future is dropped unpolled");
     assert_eq!(leadership.unanswered(), None, "nothing was sent");

@@ -40,7 +40,7 @@ async fn undriven_election_says_so_at_once() {
     let rejected = write(&gated(&server, &election, "a")).await.unwrap_err();
     assert_eq!(
         rejected.to_string().split_once("; ").unwrap().1,
-        format!("no holder of the lease is known; nothing was sent: {SAID}")
+        format!("nothing was sent; no holder of the lease is known; {SAID}")
     );
     assert!(ErrNotLeader::find(&rejected).is_some());
 }

@@ -18,8 +18,8 @@ async fn follower_reads_and_rejects_writes_with_status() {
     let answer = ask(sidecar.addr, request("DELETE", &format!("{MAPS}/x"), "")).await;
     let (code, reason, message) = answer.status();
     assert_eq!((code, reason.as_str()), (424, "NotLeader"));
-    let begins = "write attempt rejected as client is not leader: delete configmaps \"x\" in namespace \"default\"; the \
-                  last known holder of the lease is \"outsider\"";
+    let begins = "write attempt rejected as client is not leader: delete configmaps \"x\" in namespace \"default\"; nothing was \
+                  sent; the last known holder of the lease is \"outsider\"";
     assert!(message.starts_with(begins), "{message}");
     let ends = "or permit the request by --allow of the sidecar, if it may be sent twice";
     assert!(message.ends_with(ends), "{message}");
