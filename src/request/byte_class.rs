@@ -42,8 +42,3 @@ const fn class(byte: u8) -> u8 {
 pub(super) fn classes_of(byte: u8) -> u8 {
     CLASSES[usize::from(byte)]
 }
-
-/// The classes that every byte of a segment belongs to.
-pub(super) fn classes_of_all(segment: &str) -> u8 {
-    segment.bytes().fold(u8::MAX, |all, byte| all & classes_of(byte))
-}

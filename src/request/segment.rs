@@ -3,7 +3,7 @@
 //! There are two grammars. The spelling of an ordinary client is accepted for any request. An odd spelling is
 //! accepted for `GET` and `HEAD` only, and only if it has one meaning.
 
-use super::byte_class::{AS_IS, DATA, EDGE, PRINTABLE, STRUCTURE, classes_of, classes_of_all};
+use super::byte_class::{AS_IS, DATA, EDGE, PRINTABLE, STRUCTURE, classes_of};
 use std::iter;
 
 /// The remaining segments of a path.
@@ -44,9 +44,14 @@ impl<'a> Segments<'a> {
     #[inline]
     pub(super) fn next(&mut self) -> Segment<'a> {
         let rest = self.rest.unwrap_or_default();
-        let (text, rest) = rest.split_once('/').map_or((rest, None), |(text, rest)| (text, Some(rest)));
-        self.rest = rest;
-        Segment { text, all: classes_of_all(text) }
+        // One look at each byte: every read pays for this loop.
+        let (mut all, mut length) = (u8::MAX, 0);
+        for byte in rest.bytes().take_while(|byte| *byte != b'/') {
+            all &= classes_of(byte);
+            length += 1;
+        }
+        self.rest = rest.get(length + 1..);
+        Segment { text: rest.get(..length).unwrap_or_default(), all }
     }
 
     /// The next segment, if it is structural.

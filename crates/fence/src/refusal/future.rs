@@ -3,9 +3,9 @@
 use super::body::ResponseBody;
 use crate::{counts::Counts, denial::Denial, error::ErrFenced};
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Uri};
 use http_body::{Body, Frame};
-use kube_leader_gate::request::Verb;
+use kube_leader_gate::request::{RequestInfo, Verb};
 use pin_project_lite::pin_project;
 use std::{
     error::Error,
@@ -21,6 +21,9 @@ use tokio::time::{Sleep, sleep};
 const MOST: usize = 16 * 1024;
 /// How long they may take to come. The API server sends them with the head.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The subresources that run something in a pod.
+const CONNECTIONS: [&str; 3] = ["exec", "attach", "portforward"];
 
 type Answer<R> = Response<ResponseBody<R>>;
 
@@ -40,11 +43,18 @@ pin_project! {
         #[pin]
         inner: F,
         // None if the fence's refusal of this request is no certain answer.
-        verb: Option<Verb>,
+        asked: Option<Asked>,
         settings: Arc<Settings>,
         // In a box, since few answers have one.
         reading: Option<Box<Reading<R>>>,
     }
+}
+
+/// What was asked. It is parsed only if the answer may be a refusal, since most requests have another answer.
+pub(super) struct Asked {
+    method: Method,
+    uri: Uri,
+    upgrade: bool,
 }
 
 /// An answer to a write that may be a refusal of the fence.
@@ -57,8 +67,8 @@ struct Reading<R: Body> {
 }
 
 impl<F, R: Body> ResponseFuture<F, R> {
-    pub(super) const fn new(inner: F, verb: Option<Verb>, settings: Arc<Settings>) -> Self {
-        Self { inner, verb, settings, reading: None }
+    pub(super) const fn new(inner: F, asked: Option<Asked>, settings: Arc<Settings>) -> Self {
+        Self { inner, asked, settings, reading: None }
     }
 }
 
@@ -74,8 +84,11 @@ where
         let this = self.project();
         if this.reading.is_none() {
             let answer = ready!(this.inner.poll(cx)).map_err(Into::into)?.map(ResponseBody::new);
-            let refused = this.verb.filter(|_| answer.status() == StatusCode::FORBIDDEN);
-            let Some(verb) = refused else { return Poll::Ready(Ok(answer)) };
+            if answer.status() != StatusCode::FORBIDDEN {
+                return Poll::Ready(Ok(answer));
+            }
+            let verb = this.asked.as_ref().and_then(Asked::fenced_as);
+            let Some(verb) = verb else { return Poll::Ready(Ok(answer)) };
             let late = Box::pin(sleep(PATIENCE));
             *this.reading = Some(Box::new(Reading { verb, answer, room: MOST, late }));
         }
@@ -85,6 +98,34 @@ where
         };
         let reading = this.reading.take().expect("ResponseFuture polled after completion");
         Poll::Ready(reading.judge(complete, this.settings))
+    }
+}
+
+// === impl Asked ===
+
+impl Asked {
+    /// None if the request cannot be a write: only these paths make one of a `GET`.
+    pub(super) fn of<B>(request: &Request<B>) -> Option<Self> {
+        let (method, path) = (request.method(), request.uri().path());
+        let writes = !method.is_safe() || CONNECTIONS.iter().any(|end| path.ends_with(end));
+        writes.then(|| Self {
+            method: method.clone(),
+            uri: request.uri().clone(),
+            upgrade: RequestInfo::of(request).is_upgrade(),
+        })
+    }
+
+    /// The verb of a write that the API server carries out as a whole, or not at all. The answer to any other request tells
+    /// too little.
+    fn fenced_as(&self) -> Option<Verb> {
+        let request = RequestInfo::from_parts(&self.method, &self.uri, self.upgrade);
+        let verb = request.verb();
+        let whole = match verb {
+            Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => !request.resource().is_empty(),
+            Verb::Connect => CONNECTIONS.contains(&request.subresource()),
+            _ => false,
+        };
+        whole.then_some(verb)
     }
 }
 

@@ -3,16 +3,13 @@
 use super::{
     body::ResponseBody,
     client::GatedClient,
-    future::{ResponseFuture, Settings},
+    future::{Asked, ResponseFuture, Settings},
 };
 use crate::{counts::Counts, definition::Fence, denial::Denial};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
-use kube_leader_gate::{
-    kube_client::Client,
-    request::{RequestInfo, Verb},
-};
+use kube_leader_gate::kube_client::Client;
 use std::{
     error::Error,
     sync::Arc,
@@ -82,19 +79,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let verb = fenced_as(&RequestInfo::of(&request));
-        ResponseFuture::new(self.inner.call(request), verb, self.settings.clone())
+        let asked = Asked::of(&request);
+        ResponseFuture::new(self.inner.call(request), asked, self.settings.clone())
     }
-}
-
-/// The verb of a write that the API server carries out as a whole, or not at all. The answer to any other request tells too
-/// little.
-fn fenced_as(request: &RequestInfo<'_>) -> Option<Verb> {
-    let verb = request.verb();
-    let whole = match verb {
-        Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => !request.resource().is_empty(),
-        Verb::Connect => matches!(request.subresource(), "exec" | "attach" | "portforward"),
-        _ => false,
-    };
-    whole.then_some(verb)
 }
