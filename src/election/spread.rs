@@ -1,8 +1,8 @@
 //! How long a candidate waits by chance before it takes a free lease, so that a crowd does not write at once.
 //!
 //! A candidate waits a random part of a range. Before it has lost a race, the range is empty: few candidates need none, and a
-//! lost race costs only one write. With each lost race the range doubles. If the lease then stays free for long, the crowd is
-//! smaller than the range, and the range halves.
+//! lost race costs only one write. With each lost race the range doubles. If the lease then stays free for much longer than a
+//! write takes, the crowd is smaller than the range, and the range halves.
 //!
 //! This decides only *when* a candidate tries. Each take is a swap.
 
@@ -19,6 +19,8 @@ pub(super) struct Spread {
     /// The pause of the lease timing. The range grows no further.
     longest: Duration,
     range: Duration,
+    /// How long the last lost race took. The API server takes longer for each write of a crowd, which says nothing of its size.
+    took: Duration,
     /// Even in 0..1. Drawn anew with each look at the lease.
     draw: f64,
     /// Since when the lease is free to take.
@@ -29,21 +31,22 @@ pub(super) struct Spread {
 
 impl Spread {
     pub(super) fn new(longest: Duration) -> Self {
-        Self { longest, range: Duration::ZERO, draw: 0.0, free_since: None }
+        Self { longest, range: Duration::ZERO, took: Duration::ZERO, draw: 0.0, free_since: None }
     }
 
     /// Takes in a new state of the lease, which is free, or not. `draw`: by chance, in 0..1.
     pub(super) fn observe(&mut self, free: bool, now: Moment, draw: f64) {
         let since = self.free_since.filter(|_| !free);
-        if since.is_some_and(|since| now.saturating_since(since) > self.range / 4) {
+        if since.is_some_and(|since| now.saturating_since(since) > self.took + self.range / 4) {
             self.range = if self.range < SHORTEST { Duration::ZERO } else { self.range / 2 };
         }
         self.free_since = if free { self.free_since.or(Some(now)) } else { None };
         self.draw = draw;
     }
 
-    /// Records that another candidate was faster.
-    pub(super) fn lost_a_race(&mut self) {
+    /// Records that another candidate was faster. `took`: how long the API server took to answer so.
+    pub(super) fn lost_a_race(&mut self, took: Duration) {
+        self.took = took;
         self.range = (self.range * 2).max(FIRST).min(self.longest);
     }
 
@@ -67,7 +70,7 @@ mod tests {
     /// After so many lost races, and the lease is free from then on.
     fn after(lost: u32) -> Spread {
         let mut spread = Spread::new(PAUSE);
-        (0..lost).for_each(|_| spread.lost_a_race());
+        (0..lost).for_each(|_| spread.lost_a_race(Duration::from_millis(3)));
         spread.observe(true, Moment::from_nanos(1), 1.0);
         spread
     }
@@ -86,7 +89,7 @@ mod tests {
             spread.observe(false, Moment::from_nanos(1 + free * 1_000_000), 1.0);
             spread.wait().as_millis()
         };
-        assert_eq!((range_after(16), range_after(17)), (64, 32));
+        assert_eq!((range_after(19), range_after(20)), (64, 32));
         let mut small = after(1);
         for handover in 1..=8 {
             small.observe(true, Moment::from_nanos(handover * 1_000_000_000), 1.0);

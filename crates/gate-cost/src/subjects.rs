@@ -25,12 +25,12 @@ pub(crate) struct Subject {
 
 /// As measured with Rust 1.95 on x86-64, and up to a tenth more: compilers differ. What a policy parses is kept for the observer.
 pub(crate) const SUBJECTS: &[Subject] = &[
-    Subject { name: "read", beside: "read-bare", at_most: 470, run: |n| followed(read, n) },
-    Subject { name: "reads", beside: "reads-bare", at_most: 630, run: |n| followed(reads, n) },
-    Subject { name: "metric", beside: "metric-bare", at_most: 1_750, run: |n| followed(metric, n) },
-    Subject { name: "write-admitted", beside: "write-bare", at_most: 1_205, run: led },
-    Subject { name: "write-exempted", beside: "write-bare", at_most: 1_170, run: exempted },
-    Subject { name: "write-rejected", beside: "write-bare", at_most: 555, run: |n| followed(write, n) },
+    Subject { name: "read", beside: "read-bare", at_most: 1_020, run: |n| followed(read, n) },
+    Subject { name: "reads", beside: "reads-bare", at_most: 920, run: |n| followed(reads, n) },
+    Subject { name: "metric", beside: "metric-bare", at_most: 1_375, run: |n| followed(metric, n) },
+    Subject { name: "write-admitted", beside: "write-bare", at_most: 1_350, run: led },
+    Subject { name: "write-exempted", beside: "write-bare", at_most: 1_120, run: exempted },
+    Subject { name: "write-rejected", beside: "write-bare", at_most: 590, run: |n| followed(write, n) },
 ];
 
 /// The same requests without a gate, and a leader's writes with the real clock, for a profile.

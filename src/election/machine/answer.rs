@@ -70,6 +70,11 @@ impl Machine {
                 if error.kind() == ErrLockKind::Withheld {
                     self.staleness = Staleness::Stale; // the claim may stand, but a layer does not let this candidate use it
                 }
+                let lost = call.what == LeaseCall::Acquire && error.kind() == ErrLockKind::Conflict;
+                // That many start at once, without a lease, says nothing of the next race.
+                if lost && call.seen.is_some() {
+                    self.spread.lost_a_race(now.saturating_since(sent));
+                }
                 let seen = call.seen.as_ref().map_or("", LeaseRecord::resource_version);
                 self.failed(call.what, update.is_some().then_some(seen), &error, now);
                 return Err(error);
@@ -173,10 +178,6 @@ impl Machine {
         // A watch shows who has won the race, so that a crowd does not read.
         let waits = what == LeaseCall::Acquire && self.watches;
         self.lose_a_race(error, if waits { self.timing.pause() / 4 } else { Duration::ZERO }, now);
-        // That many start at once says nothing of the next race.
-        if what == LeaseCall::Acquire && over != Some("") {
-            self.spread.lost_a_race();
-        }
     }
 
     /// To lose a race is normal. Many in a row are not.
