@@ -30,7 +30,7 @@ pub(crate) async fn measure(
     let mut race = Race { audit: cluster.audit(), cluster: &cluster, running: Vec::new(), joined: 0 };
     race.mass_start(candidates).await?;
     race.steady().await?;
-    race.handovers(rounds).await?;
+    race.all_handovers(rounds).await?;
     race.crashes(crashes).await
 }
 
@@ -81,7 +81,16 @@ impl Race<'_> {
         Ok(())
     }
 
-    async fn handovers(&mut self, rounds: usize) -> Outcome<()> {
+    /// The candidates learn in the first how many they are, so it has a row of its own.
+    async fn all_handovers(&mut self, rounds: usize) -> Outcome<()> {
+        self.handovers("first handover", rounds.min(1)).await?;
+        self.handovers("later handovers", rounds.saturating_sub(1)).await
+    }
+
+    async fn handovers(&mut self, row: &str, rounds: usize) -> Outcome<()> {
+        if rounds == 0 {
+            return Ok(());
+        }
         let (mut gaps, mut total) = (Vec::new(), Count::default());
         let began = Instant::now();
         for _ in 0..rounds {
@@ -98,7 +107,7 @@ impl Race<'_> {
             total = total.plus(&count);
             self.replace().await?;
         }
-        self.row("handover", &mut gaps, &total, rounds, &format!("{:.0?}", began.elapsed()));
+        self.row(row, &mut gaps, &total, rounds, &format!("{:.0?}", began.elapsed()));
         Ok(())
     }
 

@@ -1,8 +1,9 @@
 //! How long a candidate waits by chance before it takes a free lease, so that a crowd does not write at once.
 //!
 //! A candidate waits a random part of a range. Before it has lost a race, the range is empty: few candidates need none, and a
-//! lost race costs only one write. With each lost race the range doubles. If the lease then stays free for much longer than a
-//! write takes, the crowd is smaller than the range, and the range halves.
+//! lost race costs only one write. With each lost race the range at least doubles. While many candidates write at once, the API
+//! server takes long to answer each of them, so the time of a lost race shows a crowd at the first race already. If the lease then
+//! stays free for much longer than a write takes, the crowd is smaller than the range, and the range halves.
 //!
 //! This decides only *when* a candidate tries. Each take is a swap.
 
@@ -19,7 +20,7 @@ pub(super) struct Spread {
     /// The pause of the lease timing. The range grows no further.
     longest: Duration,
     range: Duration,
-    /// How long the last lost race took. The API server takes longer for each write of a crowd, which says nothing of its size.
+    /// How long the last lost race took.
     took: Duration,
     /// Even in 0..1. Drawn anew with each look at the lease.
     draw: f64,
@@ -47,7 +48,8 @@ impl Spread {
     /// Records that another candidate was faster. `took`: how long the API server took to answer so.
     pub(super) fn lost_a_race(&mut self, took: Duration) {
         self.took = took;
-        self.range = (self.range * 2).max(FIRST).min(self.longest);
+        // If the candidates share a range of four such times, about a quarter of them write while one of them is answered.
+        self.range = (self.range * 2).max(FIRST).max(took * 4).min(self.longest);
     }
 
     /// Even in 0..1. Drawn anew with each look at the lease.
@@ -79,6 +81,14 @@ mod tests {
     fn range_doubles_with_each_lost_race_up_to_the_pause() {
         let waits: Vec<_> = (0..6).map(|lost| after(lost).wait().as_millis()).collect();
         assert_eq!(waits, [0, 64, 128, 256, 500, 500]);
+    }
+
+    #[test]
+    fn range_is_four_times_as_long_as_a_race_that_a_crowd_made_slow() {
+        let mut spread = Spread::new(PAUSE);
+        spread.lost_a_race(Duration::from_millis(100));
+        spread.observe(true, Moment::from_nanos(1), 1.0);
+        assert_eq!(spread.wait(), Duration::from_millis(400));
     }
 
     #[test]
