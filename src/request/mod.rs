@@ -259,8 +259,9 @@ impl<'a> RequestInfo<'a> {
         let parts = self.parts();
         let verb = self.verb_on(parts);
         let receiver = match verb {
-            _ if parts.kind != Kind::Resource => Receiver::Backend,
-            Create | Update | Patch | Delete | DeleteCollection => Receiver::ApiServer,
+            Create | Update | Patch | Delete | DeleteCollection if parts.kind == Kind::Resource => {
+                Receiver::ApiServer
+            }
             _ => Receiver::Backend,
         };
         (verb, receiver)

@@ -1,6 +1,6 @@
 //! Rule S6 and its kin: candidates wait for each holder, unless a word says that it has stopped.
 
-use super::examples::{Stage, error, seconds};
+use super::examples::{Stage, error, seconds, time};
 use crate::{
     election::{hooks::LeaseCall::Acquire, lease_watch::WatchNews, machine::WAITS_FOR},
     lease::{ErrLockKind, LeaseEvent},
@@ -200,7 +200,7 @@ fn s6_each_claim_is_later_than_the_last_time_in_the_lease() {
     let last = stage.wall() + jiff::SignedDuration::from_millis(10);
     stage.edit(|it| {
         it["spec"] = json!({ "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 3,
-                             "renewTime": super::examples::time(last) });
+                             "renewTime": time(last) });
     });
     stage.now = stage.now.saturating_add(Duration::from_micros(9_999));
     assert_eq!(stage.wall(), last);
@@ -254,7 +254,7 @@ fn s6_an_edit_with_a_later_time_is_no_release() {
     let mut stage = Stage::new();
     stage.client_go("other", 3);
     stage.pass(seconds(1));
-    let now = super::examples::time(stage.wall());
+    let now = time(stage.wall());
     stage.edit(|it| {
         it["spec"]["holderIdentity"] = json!("");
         it["spec"]["leaseDurationSeconds"] = json!(2);
@@ -294,7 +294,7 @@ fn s6_a_copy_of_an_own_claim_does_not_vouch_for_a_later_holder() {
     let claim = stage.call();
     let copy = record.with(&claim.update.unwrap()).into_json();
     let _ = stage.machine.answered(Err(error(ErrLockKind::Timeout)), stage.now);
-    let earlier = super::examples::time(stage.wall() - jiff::SignedDuration::from_secs(1));
+    let earlier = time(stage.wall() - jiff::SignedDuration::from_secs(1));
     stage.edit(|it| {
         it["spec"] = json!({ "holderIdentity": "other", "leaseDurationSeconds": 15, "leaseTransitions": 0,
                              "acquireTime": earlier, "renewTime": earlier });
