@@ -2,7 +2,7 @@
 
 use crate::{
     growing_pause::GrowingPause,
-    lease::{ErrLock, LeaseEvent, LeaseTiming, Lock},
+    lease::{ErrLock, LeaseEvent, LeaseName, LeaseTiming, Lock},
 };
 use futures_util::{
     Stream, StreamExt,
@@ -28,11 +28,12 @@ pub enum WatchNews {
 /// An endless stream. Dropping it ends the watch. `next` is cancel-safe.
 pub(super) type LeaseWatch = BoxStream<'static, WatchNews>;
 
-pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWatch {
+/// The news of `lease` by this lock.
+pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, lease: LeaseName, timing: LeaseTiming) -> LeaseWatch {
     let pauses = GrowingPause::of_watches(timing.pause());
     // When the last watch began or failed to.
     let watches = stream::unfold((None::<Instant>, pauses), move |(last, mut pauses)| {
-        let lock = lock.clone();
+        let (lock, lease) = (lock.clone(), lease.clone());
         async move {
             match last {
                 Some(began) if began.elapsed() < STEADY => sleep(pauses.after_failure()).await,
@@ -45,7 +46,7 @@ pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, timing: LeaseTiming) -> LeaseWa
                     // One early end is normal, as when the API server restarts.
                     let patient = !pauses.has_failed();
                     let begun = Instant::now();
-                    let news = until_down(events).map(move |news| match news {
+                    let news = until_down(events, lease).map(move |news| match news {
                         WatchNews::Down(None) if !patient && begun.elapsed() < STEADY => {
                             WatchNews::Down(Some(ended_early()))
                         }
@@ -66,11 +67,16 @@ fn ended_early() -> ErrLock {
     ErrLock::cut_off(format!("the watch has ended within {STEADY:?}, as the one before"))
 }
 
-/// The events until the first error. The end of the watch comes last, and the events are dropped with it.
-fn until_down<E>(events: E) -> impl Stream<Item = WatchNews>
+/// The events of `lease` until the first error. The end of the watch comes last, and the events are dropped with it.
+fn until_down<E>(events: E, lease: LeaseName) -> impl Stream<Item = WatchNews>
 where
     E: Stream<Item = Result<LeaseEvent, ErrLock>> + Unpin,
 {
+    let own = move |event| match event {
+        LeaseEvent::Seen(record) => record.of(&lease).map(LeaseEvent::Seen),
+        LeaseEvent::Deleted(record) => record.of(&lease).map(LeaseEvent::Deleted),
+    };
+    let events = events.map(move |event| event.and_then(&own));
     stream::unfold(Some(events), |events| async {
         let mut events = events?;
         Some(match events.next().await {
@@ -89,7 +95,8 @@ mod tests {
     fn a_watch_ends_with_its_first_error() {
         let error = Err(ErrLock::cut_off("as the test has it"));
         let hangs = stream::iter([error]).chain(stream::pending());
-        let news: Vec<_> = until_down(hangs).collect().now_or_never().expect("an end");
+        let lease = LeaseName::new("default", "operator").unwrap();
+        let news: Vec<_> = until_down(hangs, lease).collect().now_or_never().expect("an end");
         assert!(matches!(&news[..], [WatchNews::Down(Some(_))]));
     }
 }

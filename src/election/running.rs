@@ -8,10 +8,7 @@ use super::{
     observers::RunningObservers,
     task::Task,
 };
-use crate::{
-    leadership::{Closer, Leadership, Loss},
-    lease::VettedLock,
-};
+use crate::leadership::{Closer, Leadership, Loss};
 use std::{
     collections::BTreeSet,
     convert::Infallible,
@@ -97,12 +94,11 @@ impl Election {
         self.profile.liveness.note_run(self.grantor.now());
         self.grantor.begin();
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
-        let lock = VettedLock::new(self.lock, lease.clone());
         // Its number tells this process from others with this identity.
         let number = Number::draw();
         let machine = Machine::new(identity.clone(), pod.clone(), number.0, self.priority, *timing);
         let elects =
-            Task::new(machine.beside(self.runs_here), lock, self.places, self.grantor, self.profile).run();
+            Task::new(machine.beside(self.runs_here), self.lock, self.places, self.grantor, self.profile).run();
         let alive = self.alive;
         let (alarm, unwatched) = oneshot::channel::<Infallible>();
         let elect = async move {

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     leadership::{Grant, Grantor, Leadership, Loss, Moment, Term},
     lease::{
-        BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeaseRecord, Lock, Place, Places, ReleaseLock, VettedLock,
+        BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeaseRecord, Lock, Place, Places, ReleaseLock,
     },
 };
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
@@ -28,7 +28,7 @@ type Answer = Result<Option<LeaseRecord>, ErrLock>;
 
 pub(super) struct Task {
     machine: Machine,
-    lock: Arc<ReleaseLock<VettedLock<BoxLock>>>,
+    lock: Arc<ReleaseLock<BoxLock>>,
     /// The call under way.
     call: Option<BoxFuture<'static, Answer>>,
     /// When it was sent, and when it is given up.
@@ -57,7 +57,7 @@ pub(super) struct Task {
 impl Task {
     pub(super) fn new(
         machine: Machine,
-        lock: VettedLock<BoxLock>,
+        lock: BoxLock,
         places: Option<Places>,
         grantor: Grantor,
         profile: Arc<Profile>,
@@ -265,6 +265,8 @@ impl Task {
     }
 
     fn on_answer(&mut self, answer: Answer, now: Moment) {
+        let own = &self.report.profile.lease;
+        let answer = answer.and_then(|lease| lease.map(|it| it.of(own)).transpose());
         let timed_out = answer.as_ref().is_err_and(|error| error.kind() == ErrLockKind::Timeout);
         // After a timeout, the next call does not use the hung connection (rule S9).
         let stuck = if timed_out { self.lock.reconnect() } else { None };
@@ -283,7 +285,7 @@ impl Task {
     // --- the watch ---
 
     fn watch(&self) -> LeaseWatch {
-        watch_lease(self.lock.clone(), self.report.profile.timing)
+        watch_lease(self.lock.clone(), self.report.profile.lease.clone(), self.report.profile.timing)
     }
 
     fn watched(&mut self, news: WatchNews, now: Moment) {

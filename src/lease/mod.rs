@@ -34,8 +34,7 @@ pub(crate) mod pool;
 mod record;
 mod timing;
 mod update;
-#[allow(missing_docs, reason = "only `internal` shows some of it")]
-pub(crate) mod wrapped;
+mod wrapped;
 
 pub(crate) use self::{
     alone::Alone,
@@ -44,7 +43,6 @@ pub(crate) use self::{
     record::LONGEST_SANE,
     timing::JITTER,
     update::micro_time,
-    wrapped::VettedLock,
 };
 pub use self::{
     error::{ErrLock, ErrLockKind},

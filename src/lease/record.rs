@@ -2,6 +2,7 @@
 
 use super::{
     error::{ErrLock, ErrLockKind},
+    name::LeaseName,
     update::LeaseUpdate,
 };
 use crate::leadership::Term;
@@ -36,6 +37,22 @@ impl LeaseRecord {
         let named = record.filter(|it| is_word(it.uid()) && !it.resource_version().is_empty());
         let message = "the answer is not a Lease with a uid and a resource version";
         named.ok_or_else(|| ErrLock::new(ErrLockKind::BadAnswer, message))
+    }
+
+    /// This record, if it is of the lease `own`.
+    ///
+    /// An answer about another lease is a bug of the lock or of the code below it. If the election accepted it, this process
+    /// would lead in another lease's term, beside that lease's holder.
+    ///
+    /// # Errors
+    /// [`BadAnswer`](ErrLockKind::BadAnswer) if it is of another lease.
+    pub(crate) fn of(self, own: &LeaseName) -> Result<Self, ErrLock> {
+        let (namespace, name) = (self.namespace(), self.name());
+        if namespace == own.namespace() && name == own.name() {
+            return Ok(self);
+        }
+        let message = format!("the lock of the lease {own} answered with the lease {namespace}/{name}");
+        Err(ErrLock::new(ErrLockKind::BadAnswer, message))
     }
 
     /// The object to send to the API server.

@@ -1,14 +1,7 @@
-//! What an election puts around its lock: it closes the gate before a release, and accepts only answers about its lease.
+//! What an election puts around its lock: it closes the gate before a release.
 
-use super::{
-    error::{ErrLock, ErrLockKind},
-    lock::{LeaseEvent, Lock},
-    name::LeaseName,
-    record::LeaseRecord,
-    update::LeaseUpdate,
-};
+use super::{error::ErrLock, lock::Lock, record::LeaseRecord, update::LeaseUpdate};
 use crate::leadership::{Closer, Grantor, Loss};
-use futures_util::{StreamExt, stream::BoxStream};
 
 /// Wraps a [`Lock`]. If an update empties the holder, it closes the gate before it sends the update, even if that
 /// update then fails ([rule S3](crate::guide::guarantees#s3-the-gate-closes-before-a-release)). It does not change
@@ -53,66 +46,15 @@ impl<L: Lock> Lock for ReleaseLock<L> {
     }
 }
 
-/// Wraps the lock of an election. It turns an answer about another lease into an error.
-///
-/// Such an answer is a bug of the lock or of the code below it. If the election accepted it, this process would lead
-/// in another lease's term, beside that lease's holder.
-#[derive(Debug)]
-pub struct VettedLock<L> {
-    inner: L,
-    lease: LeaseName,
-}
-
-impl<L> VettedLock<L> {
-    pub const fn new(inner: L, lease: LeaseName) -> Self {
-        Self { inner, lease }
-    }
-}
-
-impl<L: Lock> Lock for VettedLock<L> {
-    type Events = BoxStream<'static, Result<LeaseEvent, ErrLock>>;
-
-    async fn get(&self) -> Result<Option<LeaseRecord>, ErrLock> {
-        self.inner.get().await?.map(|record| own(&self.lease, record)).transpose()
-    }
-
-    async fn create(&self, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
-        own(&self.lease, self.inner.create(claim).await?)
-    }
-
-    async fn update(&self, seen: &LeaseRecord, claim: &LeaseUpdate) -> Result<LeaseRecord, ErrLock> {
-        own(&self.lease, self.inner.update(seen, claim).await?)
-    }
-
-    async fn watch(&self) -> Result<Self::Events, ErrLock> {
-        let lease = self.lease.clone();
-        let events = self.inner.watch().await?.map(move |event| match event? {
-            LeaseEvent::Seen(record) => own(&lease, record).map(LeaseEvent::Seen),
-            LeaseEvent::Deleted(record) => own(&lease, record).map(LeaseEvent::Deleted),
-        });
-        Ok(events.boxed())
-    }
-
-    fn reconnect(&self) -> Option<&'static str> {
-        self.inner.reconnect()
-    }
-}
-
-fn own(lease: &LeaseName, record: LeaseRecord) -> Result<LeaseRecord, ErrLock> {
-    let (namespace, name) = (record.namespace(), record.name());
-    if namespace == lease.namespace() && name == lease.name() {
-        return Ok(record);
-    }
-    let message = format!("the lock of the lease {lease} answered with the lease {namespace}/{name}");
-    Err(ErrLock::new(ErrLockKind::BadAnswer, message))
-}
-
 #[cfg(test)]
 mod tests {
     //! The cases of Pinniped's tests: after a release, the gate is closed, even if the call fails.
 
     use super::*;
-    use crate::leadership::{Grant, Leadership, Term};
+    use crate::{
+        leadership::{Grant, Leadership, Term},
+        lease::{ErrLockKind, LeaseEvent},
+    };
     use futures_util::stream::Empty;
     use serde_json::json;
     use std::{future, sync::Mutex, time::Duration};

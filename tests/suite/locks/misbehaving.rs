@@ -58,7 +58,7 @@ enum Misbehaviour {
     ReadsAnotherLease,
     /// Never finds the lease.
     ReadsNothing,
-    /// Watches another lease, in which this candidate's claims stand.
+    /// Watches another lease, which another candidate holds.
     WatchesAnotherLease,
 }
 
@@ -119,11 +119,11 @@ fn edited(record: &LeaseRecord, edit: fn(&mut Value)) -> LeaseRecord {
     LeaseRecord::from_json(object).unwrap()
 }
 
-fn of_another_lease(record: &LeaseRecord) -> LeaseRecord {
-    edited(record, |object| {
-        object["metadata"]["name"] = "other".into();
-        object["spec"]["holderIdentity"] = "a".into();
-    })
+fn of_another_lease(record: &LeaseRecord, holder: &str) -> LeaseRecord {
+    let mut object = record.clone().into_json();
+    object["metadata"]["name"] = "other".into();
+    object["spec"]["holderIdentity"] = holder.into();
+    LeaseRecord::from_json(object).unwrap()
 }
 
 impl Lock for Misbehaving {
@@ -133,7 +133,7 @@ impl Lock for Misbehaving {
         self.called(Call::Get).await?;
         let record = self.inner.get().await?;
         Ok(if self.is(ReadsAnotherLease) {
-            record.as_ref().map(of_another_lease)
+            record.map(|record| of_another_lease(&record, "a"))
         } else {
             record.filter(|_| !self.is(ReadsNothing))
         })
@@ -156,9 +156,12 @@ impl Lock for Misbehaving {
     async fn watch(&self) -> Result<Self::Events, ErrLock> {
         self.called(Call::Watch).await?;
         let events = self.inner.watch().await?;
-        if self.is(WatchesAnotherLease) {
-            let other = |event| match event {
-                Ok(LeaseEvent::Seen(record)) => Ok(LeaseEvent::Seen(of_another_lease(&record))),
+        if self.how == WatchesAnotherLease {
+            let begun = self.begun.clone();
+            let other = move |event| match event {
+                Ok(LeaseEvent::Seen(record)) if begun.load(Ordering::SeqCst) => {
+                    Ok(LeaseEvent::Seen(of_another_lease(&record, "b")))
+                }
                 event => event,
             };
             return Ok(events.map(other).boxed());
