@@ -48,10 +48,10 @@
 //! ```
 
 use crate::{
-    api::RateLimitedLog,
     election::{Candidate, ElectionBuilder},
     leadership::Term,
     lease::ErrLock,
+    rate_limited_log::RateLimitedLog,
 };
 use futures_util::StreamExt;
 use http::StatusCode;

@@ -112,6 +112,8 @@ mod object_names;
 #[cfg_attr(not(feature = "election"), allow(dead_code))]
 mod one_line;
 pub mod policy;
+#[cfg_attr(not(feature = "election"), allow(dead_code))]
+mod rate_limited_log;
 pub mod request;
 #[cfg(feature = "runtime")]
 pub mod runtime;

@@ -1,12 +1,13 @@
 //! Who this process is for the API server: kube's own sources of credentials, asked in a task of their own.
 
-use super::{failure::without_secrets, rate_limited_log::RateLimitedLog};
+use super::failure::without_secrets;
 use crate::{
     leadership::Moment,
     lease::{
         advice::Cause,
         error::{ErrLock, ErrLockKind},
     },
+    rate_limited_log::RateLimitedLog,
 };
 use futures_util::{
     FutureExt, TryFutureExt,

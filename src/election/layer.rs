@@ -2,15 +2,10 @@
 
 use super::candidate::Candidate;
 use crate::{
-    api::RateLimitedLog,
     leadership::Leadership,
     lease::{BoxLock, Lock},
 };
-use std::{
-    error::Error,
-    fmt,
-    sync::{Mutex, PoisonError},
-};
+use std::{error::Error, fmt};
 
 /// Wraps the lock of an election; see [`ElectionBuilder::layer_lock`](super::ElectionBuilder::layer_lock).
 ///
@@ -110,7 +105,6 @@ pub struct LockContext {
 #[derive(Debug)]
 pub struct Trouble {
     what: &'static str,
-    rate_limited_log: Mutex<RateLimitedLog>,
     leadership: Leadership,
 }
 
@@ -146,8 +140,7 @@ impl LockContext {
     /// different ones.
     #[must_use]
     pub fn trouble(&self, what: &'static str) -> Trouble {
-        let rate_limited_log = Mutex::new(RateLimitedLog::new(what));
-        Trouble { what, rate_limited_log, leadership: self.candidate.leadership().clone() }
+        Trouble { what, leadership: self.candidate.leadership().clone() }
     }
 }
 
@@ -157,16 +150,12 @@ impl Trouble {
     /// Says that there is trouble of this `kind`: a word for log fields. Call it at each failure. The first of a kind is a warning.
     /// Later ones are at debug, but for a warning every five minutes. Say in `details` what is wrong and what to do.
     pub fn raise(&self, kind: &'static str, details: &dyn fmt::Display) {
-        let now = self.leadership.now();
-        let mut rate_limited_log = self.rate_limited_log.lock().unwrap_or_else(PoisonError::into_inner);
-        rate_limited_log.raise(kind, details, now);
-        self.leadership.note_trouble_of(self.what, rate_limited_log.text().cloned());
+        self.leadership.set_trouble(self.what, Some((kind, details)));
     }
 
     /// Says that the trouble is over, if there was any.
     pub fn settle(&self) {
-        self.rate_limited_log.lock().unwrap_or_else(PoisonError::into_inner).settle(self.leadership.now());
-        self.leadership.note_trouble_of(self.what, None);
+        self.leadership.set_trouble(self.what, None);
     }
 }
 

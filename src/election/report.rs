@@ -7,11 +7,14 @@ use super::{
     machine::{Call, Machine},
 };
 use crate::{
-    api::RateLimitedLog,
     leadership::{Grantor, Moment},
     lease::{ErrLock, ErrLockKind, LeaseRecord},
+    rate_limited_log::RateLimitedLog,
 };
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    fmt::Display,
+    sync::{Arc, atomic::Ordering},
+};
 
 /// What the Role of a candidate has to grant.
 const ROLE: &str = "grant it get, create, update and watch on leases in coordination.k8s.io, by a Role";
@@ -20,16 +23,19 @@ pub(super) struct Report {
     pub(super) profile: Arc<Profile>,
     /// The call under way, and when it was sent.
     call: (LeaseCall, Moment),
-    calls: RateLimitedLog,
-    stuck: RateLimitedLog,
+    /// A missing watch is no trouble, so it is only logged.
     watch: RateLimitedLog,
     watched: Option<Watched>,
     /// How many watches in a row have shown nothing of a lease that is there.
     mute: u32,
-    former: RateLimitedLog,
-    oddity: RateLimitedLog,
-    question: RateLimitedLog,
 }
+
+// The sorts of trouble.
+const STUCK: &str = "lease calls stay on a connection that hangs";
+const CALLS: &str = "lease calls fail";
+const FORMER: &str = "no candidate may lead before a former holder's time is over";
+const ODDITY: &str = "the lease makes no sense";
+const QUESTION: &str = "the lease is kept for a candidate that has asked for it";
 
 /// The present watch.
 struct Watched {
@@ -39,18 +45,14 @@ struct Watched {
 }
 
 impl Report {
-    pub(super) fn new(profile: Arc<Profile>) -> Self {
+    pub(super) fn new(profile: Arc<Profile>, grantor: &Grantor) -> Self {
+        grantor.rank_troubles_first(&[STUCK, CALLS, FORMER, ODDITY, QUESTION]);
         Self {
             profile,
             call: (LeaseCall::Read, Moment::from_nanos(0)),
-            calls: RateLimitedLog::new("lease calls fail"),
-            stuck: RateLimitedLog::new("lease calls stay on a connection that hangs"),
             watch: RateLimitedLog::new("the lease cannot be watched; it is polled, so handovers take longer"),
             watched: None,
             mute: 0,
-            former: RateLimitedLog::new("no candidate may lead before a former holder's time is over"),
-            oddity: RateLimitedLog::new("the lease makes no sense"),
-            question: RateLimitedLog::new("the lease is kept for a candidate that has asked for it"),
         }
     }
 
@@ -84,24 +86,16 @@ impl Report {
         // A call has worked. Or this candidate has seen another one's write, and what it knows by its watch is knowledge, too. A
         // read between two writes that fail is no success.
         if !machine.is_failing() && !machine.is_ending() {
-            self.calls.settle(now);
-            self.stuck.settle(now);
+            grantor.set_trouble(CALLS, None);
+            grantor.set_trouble(STUCK, None);
         }
-        match machine.oddity() {
-            Some((kind, details)) => self.oddity.raise(kind, &details, now),
-            None => self.oddity.settle(now),
-        }
-        match machine.long_wait(now) {
-            Some(details) => self.former.raise("former holder", &details, now),
-            None => self.former.settle(now),
-        }
-        match machine.unanswered_question(now) {
-            Some(details) => self.question.raise("unanswered question", &details, now),
-            None => self.question.settle(now),
-        }
-        // A missing watch is no trouble.
-        let all = [&self.stuck, &self.calls, &self.former, &self.oddity, &self.question];
-        grantor.note_trouble(all.into_iter().find_map(RateLimitedLog::text).cloned());
+        let oddity = machine.oddity();
+        grantor.set_trouble(ODDITY, oddity.as_ref().map(|(kind, text)| (*kind, text as &dyn Display)));
+        let set = |what, kind, text: Option<String>| {
+            grantor.set_trouble(what, text.as_ref().map(|text| (kind, text as &dyn Display)));
+        };
+        set(FORMER, "former holder", machine.long_wait(now));
+        set(QUESTION, "unanswered question", machine.unanswered_question(now));
         if let Some(hook) = &self.profile.hooks.lease {
             hook.vacant(!leads && machine.is_free(now), now);
         }
@@ -149,11 +143,12 @@ impl Report {
         &mut self,
         answer: &Result<Option<LeaseRecord>, ErrLock>,
         stuck: Option<&'static str>,
+        grantor: &Grantor,
         now: Moment,
     ) {
         let (what, sent) = self.call;
         if let Some(why) = stuck {
-            self.stuck.raise("no fresh client", &why, now);
+            grantor.set_trouble(STUCK, Some(("no fresh client", &why)));
         }
         if let Some(hook) = &self.profile.hooks.lease {
             hook.called(what, now.saturating_since(sent), answer.as_ref().map(drop).map_err(ErrLock::kind));
@@ -165,6 +160,7 @@ impl Report {
         &mut self,
         outcome: Result<(), ErrLock>,
         machine: &Machine,
+        grantor: &Grantor,
         now: Moment,
     ) -> LeaseCall {
         let (what, _) = self.call;
@@ -182,7 +178,7 @@ impl Report {
             }
             Err(error) => {
                 let details = format_args!("{call}: {}", error.explain(ROLE));
-                self.calls.raise(error.kind().as_str(), &details, now);
+                grantor.set_trouble(CALLS, Some((error.kind().as_str(), &details)));
             }
         }
         what

@@ -62,6 +62,7 @@ impl Task {
         grantor: Grantor,
         profile: Arc<Profile>,
     ) -> Self {
+        let report = Report::new(profile.clone(), &grantor);
         Self {
             machine,
             lock: Arc::new(ReleaseLock::new(lock, &grantor)),
@@ -79,7 +80,7 @@ impl Task {
             rewatch: false,
             failing: false,
             doubted: false,
-            report: Report::new(profile),
+            report,
         }
     }
 
@@ -274,9 +275,9 @@ impl Task {
         // If calls work again, the watch may too, but its pauses have grown meanwhile.
         self.rewatch |= self.failing && !failed && self.shown.is_none();
         self.failing = failed;
-        self.report.answers(&answer, stuck, now);
+        self.report.answers(&answer, stuck, &self.grantor, now);
         let outcome = self.machine.answered(answer, now);
-        let what = self.report.outcome(outcome, &self.machine, now);
+        let what = self.report.outcome(outcome, &self.machine, &self.grantor, now);
         if what == LeaseCall::Read && !self.doubted {
             self.look_at_the_watch(now);
         }

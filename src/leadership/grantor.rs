@@ -3,11 +3,11 @@
 use super::{
     clock::{BootClock, Clock, LONGEST_SLEEP, Moment},
     grant::{ErrTooLate, Grant},
-    inner::{Current, ENDED, Grants, Inner, State},
+    inner::{Current, Grants, Inner, State},
     reader::Leadership,
     term::{Loss, Term},
 };
-use std::{future::Future, sync::Arc};
+use std::{fmt::Display, future::Future, sync::Arc};
 use tokio::time::timeout;
 
 /// Owns a [`Leadership`] and grants its terms. The elector holds the only grantor of a leadership.
@@ -60,7 +60,7 @@ impl Grantor {
     pub(crate) fn begin(&self) {
         self.inner.state.send_if_modified(|state| {
             if state.grants == Grants::NotBegun {
-                (state.grants, state.trouble) = (Grants::Allowed, None);
+                state.grants = Grants::Allowed;
             }
             // No task can wait for this: a term is what it waits for.
             false
@@ -134,13 +134,19 @@ impl Grantor {
         });
     }
 
-    /// Records why the election makes no progress, for messages. This does not open or close the gate, and
+    /// Records why the election makes no progress, or that a trouble is over: one trouble of each sort `what`, by its kind (a word
+    /// for log fields) and its details (what is wrong, and what to do). `what` begins the message. Call it at each failure.
+    ///
+    /// [`Leadership::trouble`] and the error of each rejected write show the first one that lasts. The log has a warning when a
+    /// kind is new, and again every five minutes, and a line when the trouble is over. This does not open or close the gate, and
     /// [`changes`](Leadership::changes) does not report it.
-    pub fn note_trouble(&self, trouble: Option<Arc<str>>) {
-        self.inner.state.send_if_modified(|state| {
-            state.trouble = trouble;
-            false
-        });
+    pub fn set_trouble(&self, what: &'static str, trouble: Option<(&'static str, &dyn Display)>) {
+        self.inner.set_trouble(what, trouble);
+    }
+
+    /// Lets these sorts of trouble come before all others.
+    pub(crate) fn rank_troubles_first(&self, sorts: &[&'static str]) {
+        self.inner.rank_troubles_first(sorts);
     }
 
     /// Records that a write may have ended at `at` without an answer: an earlier process of this candidate may have sent one.
@@ -180,7 +186,6 @@ impl Drop for Grantor {
     fn drop(&mut self) {
         self.closer().seal();
         self.revoke(Loss::Abandoned);
-        self.note_trouble(Some(ENDED.into()));
         // Do this last, so that observers see the loss before their streams end.
         self.inner.close_and(|state| state.grants = Grants::Gone);
     }

@@ -4,12 +4,15 @@ use super::{
     clock::{Clock, Moment},
     sync::{AtomicU64, Bell, Ordering, Watched},
     term::{LeadershipState, Loss, Term},
+    troubles::Troubles,
     word::Word,
 };
+use crate::rate_limited_log::Line;
 use std::{
     collections::VecDeque,
+    fmt::Display,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
 };
 
 /// How many ended grants are remembered.
@@ -29,6 +32,8 @@ pub(super) struct Inner {
     unanswered: AtomicU64,
     /// All other state. The word changes only under its lock, except to close or revoke.
     pub(super) state: Watched<State>,
+    /// Its first text is in the state too, where readers find it.
+    troubles: Mutex<Troubles>,
     /// Woken when a grant ends.
     pub(super) ended: Bell,
     /// Woken when the last admitted write finishes after a close.
@@ -47,10 +52,8 @@ pub(super) struct State {
     pub(super) grants: Grants,
     /// The last known holder of the lease.
     pub(super) holder: Option<Arc<str>>,
-    /// Why the election makes no progress. A change does not wake observers.
-    pub(super) trouble: Option<Arc<str>>,
-    /// The same of each layer of the lock that is in trouble, by what is wrong.
-    pub(super) layers: Vec<(&'static str, Arc<str>)>,
+    /// The first text of the troubles.
+    trouble: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -100,6 +103,7 @@ impl Inner {
             clock,
             unanswered: AtomicU64::new(0),
             state: Watched::new(state),
+            troubles: Mutex::default(),
             ended: Bell::default(),
             idle: Bell::default(),
         }
@@ -145,6 +149,35 @@ impl Inner {
     pub(super) fn unanswered(&self) -> Option<Moment> {
         let at = self.unanswered.load(Ordering::Acquire);
         (at > 0).then(|| Moment::from_nanos(at))
+    }
+
+    // --- troubles ---
+
+    pub(super) fn rank_troubles_first(&self, sorts: &[&'static str]) {
+        self.troubles().rank_first(sorts);
+    }
+
+    pub(super) fn set_trouble(
+        &self,
+        what: &'static str,
+        trouble: Option<(&'static str, &dyn Display)>,
+    ) {
+        let mut troubles = self.troubles();
+        let line = troubles.set(what, trouble, self.clock.now());
+        if line.is_some() {
+            let text = troubles.text().cloned();
+            self.state.send_if_modified(|state| {
+                state.trouble = text;
+                false
+            });
+        }
+        drop(troubles);
+        // Last: a log that blocks holds up no reader.
+        line.into_iter().for_each(Line::log);
+    }
+
+    fn troubles(&self) -> MutexGuard<'_, Troubles> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // --- how grants end ---
@@ -227,7 +260,7 @@ impl Inner {
 impl State {
     /// The state of an election that the program does not drive yet.
     pub(super) fn not_begun() -> Self {
-        Self { grants: Grants::NotBegun, trouble: Some(NOT_BEGUN.into()), ..Self::default() }
+        Self { grants: Grants::NotBegun, ..Self::default() }
     }
 
     /// Whether grants can still come.
@@ -239,9 +272,15 @@ impl State {
         }
     }
 
-    /// Why the election makes no progress: its own reason, or that of a layer.
-    pub(super) fn any_trouble(&self) -> Option<Arc<str>> {
-        self.trouble.clone().or_else(|| self.layers.first().map(|(_, text)| text.clone()))
+    /// Why the election makes no progress.
+    pub(super) fn trouble(&self) -> Option<Arc<str>> {
+        static NOT_BEGUN_TEXT: LazyLock<Arc<str>> = LazyLock::new(|| NOT_BEGUN.into());
+        static ENDED_TEXT: LazyLock<Arc<str>> = LazyLock::new(|| ENDED.into());
+        match self.grants {
+            Grants::NotBegun => Some(NOT_BEGUN_TEXT.clone()),
+            Grants::Gone => Some(ENDED_TEXT.clone()),
+            _ => self.trouble.clone(),
+        }
     }
 
     /// How `grant` ended. If its record is gone, returns the oldest record that is left.

@@ -84,6 +84,7 @@ mod permit;
 mod reader;
 mod sync;
 mod term;
+mod troubles;
 mod word;
 
 pub use self::{

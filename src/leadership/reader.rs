@@ -133,7 +133,7 @@ impl Leadership {
     pub(crate) fn bystander(&self) -> Bystander {
         self.inner.state.read(|state| Bystander {
             holder: state.holder.clone(),
-            trouble: state.any_trouble(),
+            trouble: state.trouble(),
             stage: state.stage(),
         })
     }
@@ -146,17 +146,17 @@ impl Leadership {
     /// Why the election makes no progress, in words for a person. None if all is well.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {
-        self.inner.state.read(State::any_trouble)
+        self.inner.state.read(State::trouble)
     }
 
-    /// Records the trouble of a layer of the lock, or that it is over.
+    /// Does what [`Grantor::set_trouble`](super::Grantor::set_trouble) does, for a layer of the lock.
     #[cfg(feature = "election")]
-    pub(crate) fn note_trouble_of(&self, what: &'static str, text: Option<Arc<str>>) {
-        self.inner.state.send_if_modified(|state| {
-            state.layers.retain(|(other, _)| *other != what);
-            state.layers.extend(text.map(|text| (what, text)));
-            false
-        });
+    pub(crate) fn set_trouble(
+        &self,
+        what: &'static str,
+        trouble: Option<(&'static str, &dyn fmt::Display)>,
+    ) {
+        self.inner.set_trouble(what, trouble);
     }
 
     /// How many admitted writes have not finished.

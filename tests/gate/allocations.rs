@@ -114,7 +114,7 @@ fn rejected_writes_allocate_only_their_error() {
     let grantor = Grantor::new();
     let leadership = grantor.leadership();
     grantor.note_holder(Some("other"));
-    grantor.note_trouble(Some("lease calls fail".into()));
+    grantor.set_trouble("lease calls fail", Some(("timeout", &"no answer")));
     let mut service = layer(&leadership).layer(service_fn(at_once));
     assert_eq!(allocations(&mut service, "POST", "/api/v1/namespaces/a/configmaps", 1), 1);
 

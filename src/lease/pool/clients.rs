@@ -5,9 +5,10 @@ use super::{
     source::{Connected, Source},
 };
 use crate::{
-    api::{self, Authorized, RateLimitedLog},
+    api::{self, Authorized},
     leadership::Moment,
     lease::error::{ErrLock, ErrLockKind},
+    rate_limited_log::RateLimitedLog,
 };
 use http::Method;
 use jiff::Timestamp;

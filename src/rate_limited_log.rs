@@ -31,6 +31,26 @@ struct Raised {
     times: u64,
 }
 
+/// A line that is to be logged.
+#[derive(Debug)]
+#[must_use = "nothing has logged it yet"]
+pub(crate) struct Line {
+    says: Says,
+    kind: &'static str,
+    times: u64,
+    lasts: Duration,
+}
+
+#[derive(Debug)]
+enum Says {
+    Warning(String),
+    /// Since the last warning.
+    Again(String),
+    Over(&'static str),
+}
+
+// === impl RateLimitedLog ===
+
 impl RateLimitedLog {
     pub(crate) const fn new(what: &'static str) -> Self {
         Self { what, raised: Vec::new() }
@@ -39,6 +59,27 @@ impl RateLimitedLog {
     /// Logs trouble of this `kind`: as a warning if it is new, or if the last warning of this kind is five minutes
     /// old. Otherwise at `debug`. The details become one line.
     pub(crate) fn raise(&mut self, kind: &'static str, details: &dyn fmt::Display, now: Moment) {
+        self.note(Some((kind, details)), now).into_iter().for_each(Line::log);
+    }
+
+    /// Logs that the trouble is over, if there was any: its last kind, and the count and the time of all kinds.
+    pub(crate) fn settle(&mut self, now: Moment) {
+        self.note(None, now).into_iter().for_each(Line::log);
+    }
+
+    /// Does what [`raise`](Self::raise) and [`settle`](Self::settle) do, but leaves the line to the caller, who may hold a lock.
+    pub(crate) fn note(
+        &mut self,
+        trouble: Option<(&'static str, &dyn fmt::Display)>,
+        now: Moment,
+    ) -> Option<Line> {
+        match trouble {
+            Some((kind, details)) => Some(self.raised(kind, details, now)),
+            None => self.settled(now),
+        }
+    }
+
+    fn raised(&mut self, kind: &'static str, details: &dyn fmt::Display, now: Moment) -> Line {
         let text = bounded(&format!("{}: {details}", self.what), LONGEST);
         let known = self.raised.iter().position(|raised| raised.kind == kind);
         let mut raised = if let Some(at) = known {
@@ -51,28 +92,44 @@ impl RateLimitedLog {
         }
         raised.times += 1;
         let (times, lasts) = (raised.times, now.saturating_since(raised.began));
-        if known.is_none() || now.saturating_since(raised.warned) >= REMINDER {
+        let is_due = known.is_none() || now.saturating_since(raised.warned) >= REMINDER;
+        if is_due {
             raised.warned = now;
-            tracing::warn!(target: TARGET, error = kind, times, ?lasts, "{text}");
-        } else {
-            tracing::debug!(target: TARGET, error = kind, times, ?lasts, "{text}");
         }
+        let says = if is_due { Says::Warning(text) } else { Says::Again(text) };
         self.raised.push(raised);
+        Line { says, kind, times, lasts }
     }
 
-    /// Logs that the trouble is over, if there was any: its last kind, and the count and the time of all kinds.
-    pub(crate) fn settle(&mut self, now: Moment) {
-        let Some(kind) = self.raised.last().map(|raised| raised.kind) else { return };
+    fn settled(&mut self, now: Moment) -> Option<Line> {
+        let kind = self.raised.last()?.kind;
         let times: u64 = self.raised.iter().map(|raised| raised.times).sum();
         let began = self.raised.iter().map(|raised| raised.began).min().unwrap_or(now);
         let lasts = now.saturating_since(began);
-        tracing::info!(target: TARGET, error = kind, times, ?lasts, "no longer: {}", self.what);
         self.raised.clear();
+        Some(Line { says: Says::Over(self.what), kind, times, lasts })
+    }
+
+    pub(crate) const fn what(&self) -> &'static str {
+        self.what
     }
 
     /// The newest message of the kind that was raised last, while the trouble lasts.
     pub(crate) fn text(&self) -> Option<&Arc<str>> {
         self.raised.last().map(|raised| &raised.text)
+    }
+}
+
+// === impl Line ===
+
+impl Line {
+    pub(crate) fn log(self) {
+        let Self { says, kind, times, lasts } = self;
+        match says {
+            Says::Warning(text) => tracing::warn!(target: TARGET, error = kind, times, ?lasts, "{text}"),
+            Says::Again(text) => tracing::debug!(target: TARGET, error = kind, times, ?lasts, "{text}"),
+            Says::Over(what) => tracing::info!(target: TARGET, error = kind, times, ?lasts, "no longer: {what}"),
+        }
     }
 }
 

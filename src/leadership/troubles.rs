@@ -1,0 +1,37 @@
+//! What is wrong with an election: one table of the sorts of trouble, of which each has its log.
+
+use super::clock::Moment;
+use crate::rate_limited_log::{Line, RateLimitedLog};
+use std::{fmt::Display, sync::Arc};
+
+#[derive(Debug, Default)]
+pub(super) struct Troubles {
+    table: Vec<RateLimitedLog>,
+}
+
+impl Troubles {
+    /// Lets these sorts of trouble come before all others.
+    pub(super) fn rank_first(&mut self, sorts: &[&'static str]) {
+        self.table.splice(0..0, sorts.iter().copied().map(RateLimitedLog::new));
+    }
+
+    /// Records a trouble of the sort `what`, by its kind and its details, or that there is none. Returns the line for the log.
+    pub(super) fn set(
+        &mut self,
+        what: &'static str,
+        trouble: Option<(&'static str, &dyn Display)>,
+        now: Moment,
+    ) -> Option<Line> {
+        let known = self.table.iter().position(|row| row.what() == what);
+        let at = known.unwrap_or_else(|| {
+            self.table.push(RateLimitedLog::new(what));
+            self.table.len() - 1
+        });
+        self.table.get_mut(at)?.note(trouble, now)
+    }
+
+    /// The text of the first trouble that lasts.
+    pub(super) fn text(&self) -> Option<&Arc<str>> {
+        self.table.iter().find_map(RateLimitedLog::text)
+    }
+}
