@@ -1,7 +1,7 @@
 //! No part of the public interface: what the unpublished checks see of the inside. Any version may change
 //! it, and with it the methods of public types that the documentation does not show.
 
-pub use crate::election::internal::*;
+pub use crate::{election::internal::*, leadership::intent::Intent};
 
 use crate::lease::LeaseUpdate;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Logs trouble when it begins, again every five minutes while it lasts, and when it is over.
 
-use crate::{leadership::Moment, one_line::bounded};
+use crate::{leadership::clock::Moment, one_line::bounded};
 use std::{fmt, sync::Arc, time::Duration};
 
 /// The log target for the trouble of an election.
@@ -128,7 +128,9 @@ impl Line {
         match says {
             Says::Warning(text) => tracing::warn!(target: TARGET, error = kind, times, ?lasts, "{text}"),
             Says::Again(text) => tracing::debug!(target: TARGET, error = kind, times, ?lasts, "{text}"),
-            Says::Over(what) => tracing::info!(target: TARGET, error = kind, times, ?lasts, "no longer: {what}"),
+            Says::Over(what) => {
+                tracing::info!(target: TARGET, error = kind, times, ?lasts, "no longer: {what}");
+            }
         }
     }
 }

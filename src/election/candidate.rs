@@ -221,7 +221,7 @@ impl Candidate {
     pub fn give_way_in(&self, term: &Term) {
         // Without its fencing token, which it has only once its gate has opened.
         let term = Term::new(term.lease_uid(), term.transitions());
-        self.profile.liveness.orders.send_modify(|orders| orders.asked = Some(term));
+        self.leadership.ask_for(term);
     }
 
     fn gate(&self) -> Settings {

@@ -1,10 +1,7 @@
-//! What the tasks and the handles of one election tell each other: orders, signs of life, and its end.
+//! What the task of an election tells its handles: signs of life, and its end.
 
-use super::{
-    ended::{ErrElectionEnded, LeaseEnd},
-    machine::Order,
-};
-use crate::leadership::{Moment, Term};
+use super::ended::{ErrElectionEnded, LeaseEnd};
+use crate::leadership::Moment;
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::Duration,
@@ -22,19 +19,8 @@ pub(super) struct Liveness {
     unknown_since: AtomicU64,
     /// The time from the first to the last of these answers.
     unknown_for: AtomicU64,
-    pub(super) orders: watch::Sender<Orders>,
     /// How the election ended. None while it runs.
     ended: watch::Sender<Option<Result<LeaseEnd, ErrElectionEnded>>>,
-}
-
-/// What the elector shall do.
-#[derive(Debug, Default)]
-pub(super) struct Orders {
-    pub(super) order: Order,
-    /// How the last [`Order::Stop`] has left the lease. None until it is carried out.
-    pub(super) left: Option<LeaseEnd>,
-    /// The term that is to end in good order, because a program or a layer has asked for it.
-    pub(super) asked: Option<Term>,
 }
 
 impl Liveness {
@@ -44,7 +30,6 @@ impl Liveness {
             ran: AtomicU64::new(built.as_nanos()),
             unknown_since: AtomicU64::new(0),
             unknown_for: AtomicU64::new(0),
-            orders: watch::Sender::default(),
             ended: watch::Sender::default(),
         }
     }
@@ -74,11 +59,6 @@ impl Liveness {
     /// For how long the API server has not known the credentials of the workload's clients. One answer alone is no time.
     pub(super) fn unknown_for(&self) -> Duration {
         Duration::from_nanos(self.unknown_for.load(Ordering::Relaxed))
-    }
-
-    /// Gives this order to the elector.
-    pub(super) fn order(&self, order: Order) {
-        self.orders.send_modify(|orders| (orders.order, orders.left) = (order, None));
     }
 
     /// Records how the election ended. Only the first call counts.

@@ -4,7 +4,7 @@ use super::{
     built::Election,
     candidate::{Candidate, Profile},
     ended::{ErrElectionEnded, LeaseEnd},
-    machine::{Machine, Order},
+    machine::Machine,
     observers::RunningObservers,
     task::Task,
 };
@@ -98,7 +98,8 @@ impl Election {
         let number = Number::draw();
         let machine = Machine::new(identity.clone(), pod.clone(), number.0, self.priority, *timing);
         let elects =
-            Task::new(machine.beside(self.runs_here), self.lock, self.places, self.grantor, self.profile).run();
+            Task::new(machine.beside(self.runs_here), self.lock, self.places, self.grantor, self.profile)
+                .run();
         let alive = self.alive;
         let (alarm, unwatched) = oneshot::channel::<Infallible>();
         let elect = async move {
@@ -157,7 +158,6 @@ impl Running {
     /// Stops as [`stop`](Self::stop) does. `work` continues while the admitted writes finish, and is dropped after
     /// that.
     pub(super) async fn stop_with(mut self, work: impl Future) -> LeaseEnd {
-        self.hold();
         // After this, a grant that is being made now cannot open the gate.
         self.gate.seal();
         let stopped = self.stand_down(work).await;
@@ -185,7 +185,7 @@ impl Running {
         let over = self.leadership().now().saturating_add(pause);
         tokio::select! {
             _ = self.died() => {}
-            () = self.leadership().sleep_until(over) => self.contend(),
+            () = self.leadership().sleep_until(over) => self.gate.contend(),
         }
     }
 
@@ -194,34 +194,19 @@ impl Running {
     pub(super) async fn stand_down(&self, work: impl Future) -> LeaseEnd {
         let stands_down = async {
             let _ended = EndsTerm(&self.gate);
-            self.hold();
             // After this, an acquisition that is under way cannot open the gate.
-            self.gate.suspend();
+            self.gate.close();
             self.drain(work).await;
-            let Profile { timing, liveness, .. } = &*self.candidate.profile;
-            liveness.order(Order::Stop);
+            self.gate.leave();
+            let timing = self.candidate.timing();
             let patience = timing.safety_margin() + timing.call_timeout() * CALLS_TO_STOP;
-            let mut orders = liveness.orders.subscribe();
-            let left = tokio::select! {
-                orders = timeout(patience, orders.wait_for(|orders| orders.left.is_some())) => {
-                    orders.ok().and_then(Result::ok).and_then(|orders| orders.left)
-                }
-                _ = self.died() => None,
+            let released = tokio::select! {
+                left = timeout(patience, self.gate.left()) => left.unwrap_or(false),
+                _ = self.died() => false,
             };
-            left.unwrap_or(LeaseEnd::LeftToExpire)
+            if released { LeaseEnd::Released } else { LeaseEnd::LeftToExpire }
         };
         stands_down.instrument(self.span.clone()).await
-    }
-
-    /// Renews a held lease, but acquires nothing.
-    pub(super) fn hold(&self) {
-        self.candidate.profile.liveness.order(Order::StandAside);
-    }
-
-    /// Contends again.
-    pub(super) fn contend(&self) {
-        self.gate.resume();
-        self.candidate.profile.liveness.order(Order::Contend);
     }
 
     pub(super) fn leadership(&self) -> &Leadership {

@@ -3,26 +3,19 @@
 
 use super::{
     candidate::Profile,
-    ended::LeaseEnd,
     hooks::LeaseCall,
     lease_watch::{LeaseWatch, WatchNews, watch_lease},
-    liveness::Orders,
-    machine::{Busy, Call, Gate, Machine, Next, Order},
+    machine::{Busy, Call, Gate, Machine, Next},
     report::Report,
 };
 use crate::{
-    leadership::{Grant, Grantor, Leadership, Loss, Moment, Term},
-    lease::{
-        BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeaseRecord, Lock, Place, Places, ReleaseLock,
-    },
+    leadership::{Grant, Grantor, Leadership, Loss, Moment, Orders, Term},
+    lease::{BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeaseRecord, Lock, Place, Places, ReleaseLock},
 };
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use jiff::Timestamp;
 use std::{future::poll_fn, sync::Arc, task::Poll};
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep_until},
-};
+use tokio::time::{Instant, sleep_until};
 
 type Answer = Result<Option<LeaseRecord>, ErrLock>;
 
@@ -42,7 +35,7 @@ pub(super) struct Task {
     grant: Option<Grant>,
     /// The deadline of the grant.
     deadline: Moment,
-    orders: watch::Receiver<Orders>,
+    orders: Orders,
     /// What the watch has shown: its newest version, and when its last news came. None while there is no watch.
     shown: Option<(u64, Moment)>,
     /// Another watch shall begin.
@@ -62,7 +55,7 @@ impl Task {
         grantor: Grantor,
         profile: Arc<Profile>,
     ) -> Self {
-        let report = Report::new(profile.clone(), &grantor);
+        let report = Report::new(profile, &grantor);
         Self {
             machine,
             lock: Arc::new(ReleaseLock::new(lock, &grantor)),
@@ -72,10 +65,10 @@ impl Task {
             places,
             place: None,
             queue: None,
+            orders: grantor.orders(),
             grantor,
             grant: None,
             deadline: Moment::default(),
-            orders: profile.liveness.orders.subscribe(),
             shown: None,
             rewatch: false,
             failing: false,
@@ -90,9 +83,12 @@ impl Task {
         let mut lease_watch = self.watch();
         loop {
             let now = leadership.now();
-            self.take_orders();
+            if let Some(term) = self.orders.take_asked() {
+                self.machine.give_way(&term);
+            }
             // The gate is closed before the process is looked at: so no work and no write is missed.
             self.apply_gate(&leadership, now);
+            self.machine.order(self.orders.intent());
             let busy = self.busy(&leadership);
             self.doubted = if self.call.is_none() { self.machine.is_in_doubt() } else { self.doubted };
             let next = self.machine.poll(busy, Timestamp::now(), now);
@@ -126,7 +122,7 @@ impl Task {
                     let waited = self.gives_up.saturating_duration_since(self.sent);
                     self.on_answer(Err(ErrLock::timeout(waited)), leadership.now());
                 }
-                Ok(()) = self.orders.changed() => {}
+                () = self.orders.changed() => {}
                 // At the deadline the writes that are waited for are cut off.
                 () = leadership.idle(), if drains => {}
                 () = leadership.sleep_until(until) => {}
@@ -190,45 +186,15 @@ impl Task {
         }
         let margin = self.report.profile.timing.safety_margin();
         Busy {
-            // Work that runs lets no other term begin. Who stops or stands down waits for it before it gives the order.
-            works: self.orders.borrow().order != Order::Stop && !self.grantor.may_grant(),
             writes: !leadership.is_quiet(),
             settle_at: leadership.settles_at(margin),
             is_crowded: self.places.is_some() && self.place.is_none(),
         }
     }
 
-    // --- orders ---
-
-    fn take_orders(&mut self) {
-        // The lock of the orders is left before the machine is told: it may call code of the program, which gives orders too.
-        let (order, is_asked) = {
-            let orders = self.orders.borrow_and_update();
-            (orders.order, orders.asked.is_some())
-        };
-        self.machine.order(order);
-        if is_asked {
-            // Each is told once: a later term may have the same number, after a restored backup.
-            let mut asked = None;
-            self.report.profile.liveness.orders.send_if_modified(|orders| {
-                asked = orders.asked.take();
-                false
-            });
-            if let Some(term) = asked {
-                self.machine.give_way(&term);
-            }
-        }
-    }
-
-    /// The order to stop is carried out.
-    fn done(&mut self, how: Result<(), &'static str>) {
-        let is_news = self.report.profile.liveness.orders.send_if_modified(|orders| {
-            let is_news = orders.order == Order::Stop && orders.left.is_none();
-            if is_news {
-                orders.left = Some(how.map_or(LeaseEnd::LeftToExpire, |()| LeaseEnd::Released));
-            }
-            is_news
-        });
+    /// The lease has been left.
+    fn done(&self, how: Result<(), &'static str>) {
+        let is_news = self.grantor.note_left(how.is_ok());
         if let (true, Err(reason)) = (is_news, how) {
             tracing::warn!(reason, "the lease was not released; it expires by itself");
         }

@@ -2,7 +2,8 @@
 
 use super::{
     clock::Moment,
-    inner::{Grants, Inner, State},
+    inner::{Inner, State},
+    intent::Intent,
     term::{LeadershipState, Loss, Term},
 };
 use std::{
@@ -35,7 +36,7 @@ impl Changes {
         loop {
             let (seen, gone) = {
                 let state = self.state.borrow_and_update();
-                (state.view(), state.grants == Grants::Gone)
+                (state.view(), state.intent == Intent::Gone)
             };
             if self.told.as_ref() != Some(&seen) {
                 self.told = Some(seen.clone());
@@ -73,7 +74,7 @@ impl Terms {
             {
                 // The number and the term match while the lock is held.
                 let state = self.state.borrow_and_update();
-                if state.grants >= Grants::Sealed {
+                if state.is_final {
                     return None;
                 }
                 let new = state.current.as_ref().filter(|current| current.number != self.told);
@@ -86,6 +87,45 @@ impl Terms {
             // Cannot fail: `self` keeps the sender.
             let _ = self.state.changed().await;
         }
+    }
+}
+
+/// What the rest of the process wants, for the task of the election.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    inner: Arc<Inner>,
+    state: watch::Receiver<State>,
+}
+
+impl Orders {
+    pub(super) fn new(inner: Arc<Inner>) -> Self {
+        let state = inner.state.subscribe();
+        Self { inner, state }
+    }
+
+    /// The term that is to end in good order. It is returned once: a later term may have the same number, after a restored
+    /// backup. [`changed`](Self::changed) tells of what comes after this call.
+    pub(crate) fn take_asked(&mut self) -> Option<Term> {
+        let is_asked = self.state.borrow_and_update().asked.is_some();
+        let mut asked = None;
+        if is_asked {
+            self.inner.state.send_if_modified(|state| {
+                asked = state.asked.take();
+                false
+            });
+        }
+        asked
+    }
+
+    /// What this process wants now.
+    pub(crate) fn intent(&self) -> Intent {
+        self.inner.state.read(|state| state.intent)
+    }
+
+    /// Waits until the state has changed since the last [`take_asked`](Self::take_asked). Cancel-safe.
+    pub(crate) async fn changed(&mut self) {
+        // Cannot fail: `self` keeps the sender.
+        let _ = self.state.changed().await;
     }
 }
 

@@ -2,8 +2,10 @@
 
 use super::{
     clock::{BootClock, Clock, LONGEST_SLEEP, Moment},
+    follow::Orders,
     grant::{ErrTooLate, Grant},
-    inner::{Current, Grants, Inner, State},
+    inner::{Current, Inner, State},
+    intent::Intent,
     reader::Leadership,
     term::{Loss, Term},
 };
@@ -51,20 +53,26 @@ impl Grantor {
         Self { inner: Arc::new(Inner::new(clock, State::not_begun())) }
     }
 
-    /// Whether a term may begin now.
-    pub(crate) fn may_grant(&self) -> bool {
-        self.inner.state.read(|state| state.grants == Grants::Allowed)
-    }
-
     /// Allows terms from now on.
     pub(crate) fn begin(&self) {
+        self.inner
+            .state
+            .send_if_modified(|state| state.intent == Intent::NotBegun && state.want(Intent::Contend));
+    }
+
+    /// Follows what the rest of the process wants.
+    pub(crate) fn orders(&self) -> Orders {
+        Orders::new(self.inner.clone())
+    }
+
+    /// Records how the lease has been left, if it was to be left. Returns whether this is news.
+    pub(crate) fn note_left(&self, released: bool) -> bool {
+        let mut is_news = false;
         self.inner.state.send_if_modified(|state| {
-            if state.grants == Grants::NotBegun {
-                state.grants = Grants::Allowed;
-            }
-            // No task can wait for this: a term is what it waits for.
-            false
+            is_news = state.intent == Intent::Leave && state.want(Intent::Left { released });
+            is_news
         });
+        is_news
     }
 
     /// Returns a reader of this leadership, for gates and observers.
@@ -94,7 +102,7 @@ impl Grantor {
     pub fn grant(&self, term: Term, deadline: Moment) -> Result<Grant, ErrTooLate> {
         let mut number = None;
         self.inner.state.send_if_modified(|state| {
-            if state.grants != Grants::Allowed || self.now() >= deadline {
+            if state.intent != Intent::Contend || self.now() >= deadline {
                 return false;
             }
             // The earlier grant has expired, or its owner replaces it with this one.
@@ -165,7 +173,7 @@ impl Grantor {
         let inner = self.inner.clone();
         async move {
             let mut state = inner.state.subscribe();
-            while state.borrow_and_update().grants != Grants::Gone {
+            while state.borrow_and_update().intent != Intent::Gone {
                 let Some(deadline) = inner.word.deadline().map(Moment::from_nanos) else {
                     // Cannot fail: `inner` keeps the sender.
                     let _ = state.changed().await;
@@ -187,7 +195,7 @@ impl Drop for Grantor {
         self.closer().seal();
         self.revoke(Loss::Abandoned);
         // Do this last, so that observers see the loss before their streams end.
-        self.inner.close_and(|state| state.grants = Grants::Gone);
+        self.inner.close_and(|state| state.intent = Intent::Gone);
     }
 }
 
@@ -199,37 +207,48 @@ impl Closer {
         self.inner.revoke(loss);
     }
 
-    /// Closes the gate for good. No later grant opens it, and neither does a grant that another thread is making now.
+    /// Closes the gate, and lets no term begin until [`contend`](Self::contend): neither a later grant opens it, nor one that
+    /// another thread is making now.
+    pub(crate) fn close(&self) {
+        self.inner.close_and(|state| {
+            state.want(Intent::Keep);
+        });
+    }
+
+    /// Closes the gate, as [`close`](Self::close) does, for good.
     pub(crate) fn seal(&self) {
-        self.forbid_grants(Grants::Sealed);
+        self.inner.close_and(|state| {
+            state.is_final = true;
+            state.want(Intent::Keep);
+        });
     }
 
-    /// Closes the gate, as [`seal`](Self::seal) does, but only until [`resume`](Self::resume).
-    pub(crate) fn suspend(&self) {
-        self.forbid_grants(Grants::Suspended);
-    }
-
-    /// Lets no other term follow the present one until [`resume`](Self::resume). The gate stays open. Call it before the
+    /// Lets no other term follow the present one until [`contend`](Self::contend). The gate stays open. Call it before the
     /// work of the term begins: the task that polls the work may be too late to forbid the next term (rule S11).
     pub(crate) fn keep_to_this_term(&self) {
-        self.inner.state.send_if_modified(|state| {
-            state.grants = state.grants.max(Grants::Suspended);
-            false
-        });
+        self.inner.state.send_if_modified(|state| state.want(Intent::Keep));
     }
 
-    /// Allows grants again, unless the gate is sealed. A closed gate stays closed until the next grant.
-    pub(crate) fn resume(&self) {
-        self.inner.state.send_if_modified(|state| {
-            if state.grants == Grants::Suspended {
-                state.grants = Grants::Allowed;
+    /// Has the lease left. Close the gate before, and let the admitted writes finish.
+    pub(crate) fn leave(&self) {
+        self.inner.state.send_if_modified(|state| state.want(Intent::Leave));
+    }
+
+    /// Waits until the lease has been left, and returns whether this process does not hold it any more. Cancel-safe.
+    pub(crate) async fn left(&self) -> bool {
+        let mut state = self.inner.state.subscribe();
+        loop {
+            if let Intent::Left { released } = state.borrow_and_update().intent {
+                return released;
             }
-            false
-        });
+            // Cannot fail: `self` keeps the sender.
+            let _ = state.changed().await;
+        }
     }
 
-    fn forbid_grants(&self, at_least: Grants) {
-        self.inner.close_and(|state: &mut State| state.grants = state.grants.max(at_least));
+    /// Allows terms again, unless the gate is sealed. A closed gate stays closed until the next grant.
+    pub(crate) fn contend(&self) {
+        self.inner.state.send_if_modified(|state| !state.is_final && state.want(Intent::Contend));
     }
 }
 

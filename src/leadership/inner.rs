@@ -2,6 +2,7 @@
 
 use super::{
     clock::{Clock, Moment},
+    intent::Intent,
     sync::{AtomicU64, Bell, Ordering, Watched},
     term::{LeadershipState, Loss, Term},
     troubles::Troubles,
@@ -49,7 +50,11 @@ pub(super) struct State {
     ends: VecDeque<End>,
     /// True while the gate admits no new writes and the admitted ones finish.
     pub(super) closing: bool,
-    pub(super) grants: Grants,
+    pub(super) intent: Intent,
+    /// This process will not contend again: it stops for good.
+    pub(super) is_final: bool,
+    /// The term that is to end in good order, because a program or a layer of the lock has asked for it.
+    pub(super) asked: Option<Term>,
     /// The last known holder of the lease.
     pub(super) holder: Option<Arc<str>>,
     /// The first text of the troubles.
@@ -79,21 +84,6 @@ pub(crate) enum Stage {
     UnderWay,
     /// No more grants can come.
     Over,
-}
-
-/// Whether the grantor may grant a term.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Grants {
-    #[default]
-    Allowed,
-    /// Not before the election begins. A grantor without an election never has this.
-    NotBegun,
-    /// Not now, perhaps later.
-    Suspended,
-    /// Never again.
-    Sealed,
-    /// Never again, and nothing else changes: the [`Grantor`](super::Grantor) is gone.
-    Gone,
 }
 
 impl Inner {
@@ -157,11 +147,7 @@ impl Inner {
         self.troubles().rank_first(sorts);
     }
 
-    pub(super) fn set_trouble(
-        &self,
-        what: &'static str,
-        trouble: Option<(&'static str, &dyn Display)>,
-    ) {
+    pub(super) fn set_trouble(&self, what: &'static str, trouble: Option<(&'static str, &dyn Display)>) {
         let mut troubles = self.troubles();
         let line = troubles.set(what, trouble, self.clock.now());
         if line.is_some() {
@@ -186,11 +172,11 @@ impl Inner {
     pub(super) fn close_and(&self, change: impl FnOnce(&mut State)) {
         self.state.send_if_modified(|state| {
             self.word.close();
-            let before = (state.grants, state.closing);
+            let before = (state.intent, state.is_final, state.closing);
             change(state);
             state.closing |= state.current.is_some();
             // Wake a task that waits for a term, so that it learns that no term will come.
-            before != (state.grants, state.closing)
+            before != (state.intent, state.is_final, state.closing)
         });
     }
 
@@ -260,25 +246,34 @@ impl Inner {
 impl State {
     /// The state of an election that the program does not drive yet.
     pub(super) fn not_begun() -> Self {
-        Self { grants: Grants::NotBegun, ..Self::default() }
+        Self { intent: Intent::NotBegun, ..Self::default() }
     }
 
     /// Whether grants can still come.
     pub(super) fn stage(&self) -> Stage {
-        match self.grants {
-            Grants::NotBegun => Stage::NotBegun,
-            Grants::Allowed | Grants::Suspended => Stage::UnderWay,
-            Grants::Sealed | Grants::Gone => Stage::Over,
+        match self.intent {
+            Intent::NotBegun => Stage::NotBegun,
+            _ if self.is_final => Stage::Over,
+            _ => Stage::UnderWay,
         }
+    }
+
+    /// Sets what this process wants, unless the grantor is gone. Returns whether this is news.
+    pub(super) fn want(&mut self, intent: Intent) -> bool {
+        let is_news = self.intent != Intent::Gone && self.intent != intent;
+        if is_news {
+            self.intent = intent;
+        }
+        is_news
     }
 
     /// Why the election makes no progress.
     pub(super) fn trouble(&self) -> Option<Arc<str>> {
         static NOT_BEGUN_TEXT: LazyLock<Arc<str>> = LazyLock::new(|| NOT_BEGUN.into());
         static ENDED_TEXT: LazyLock<Arc<str>> = LazyLock::new(|| ENDED.into());
-        match self.grants {
-            Grants::NotBegun => Some(NOT_BEGUN_TEXT.clone()),
-            Grants::Gone => Some(ENDED_TEXT.clone()),
+        match self.intent {
+            Intent::NotBegun => Some(NOT_BEGUN_TEXT.clone()),
+            Intent::Gone => Some(ENDED_TEXT.clone()),
             _ => self.trouble.clone(),
         }
     }

@@ -73,13 +73,14 @@
     allow(dead_code, unused_imports, reason = "some of it is for the election alone")
 )]
 
-mod clock;
+pub(crate) mod clock;
 #[cfg(test)]
 mod ending_tests;
 mod follow;
 mod grant;
 mod grantor;
 mod inner;
+pub(crate) mod intent;
 mod permit;
 mod reader;
 mod sync;
@@ -98,8 +99,9 @@ pub use self::{
 };
 
 pub(crate) use self::{
-    follow::{GrantedTerm, TermLoss, Terms},
+    follow::{GrantedTerm, Orders, TermLoss, Terms},
     grantor::Closer,
     inner::{ENDED, NOT_BEGUN, Stage},
+    intent::Intent,
     reader::Bystander,
 };

@@ -151,12 +151,17 @@ impl Leadership {
 
     /// Does what [`Grantor::set_trouble`](super::Grantor::set_trouble) does, for a layer of the lock.
     #[cfg(feature = "election")]
-    pub(crate) fn set_trouble(
-        &self,
-        what: &'static str,
-        trouble: Option<(&'static str, &dyn fmt::Display)>,
-    ) {
+    pub(crate) fn set_trouble(&self, what: &'static str, trouble: Option<(&'static str, &dyn fmt::Display)>) {
         self.inner.set_trouble(what, trouble);
+    }
+
+    /// Asks the election to end `term` in good order.
+    #[cfg(feature = "election")]
+    pub(crate) fn ask_for(&self, term: Term) {
+        self.inner.state.send_if_modified(|state| {
+            state.asked = Some(term);
+            true
+        });
     }
 
     /// How many admitted writes have not finished.

@@ -6,7 +6,7 @@ use crate::{
     world::{Claimed, Event, World},
 };
 use kube_leader_gate::{
-    internal::{Call, LeaseCall, Next, Order, WatchNews},
+    internal::{Call, Intent, LeaseCall, Next, WatchNews},
     lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseRecord},
 };
 
@@ -26,7 +26,7 @@ impl World {
         // As the task does in each turn: the orders, the gate, what the process does, and then the machine.
         self.go_on(p);
         self.go_on(p); // a drain that finds no write is over
-        self.all[p].take_orders(now);
+        self.all[p].take_orders();
         self.apply_gate(p);
         match self.all[p].poll(wall, now) {
             Next::Call(call) => self.send(p, call),
@@ -70,11 +70,10 @@ impl World {
         (self.all[p].call, self.all[p].poll_at) = (id, self.now + 1);
         let it = &self.all[p];
         if it.is_ours() {
-            let may_acquire = it.order(self.now) == Order::Contend && !it.holds();
-            if call.what == LeaseCall::Acquire && !may_acquire {
+            if call.what == LeaseCall::Acquire && it.intent() != Intent::Contend {
                 self.broken.get_or_insert(format!("{} acquires under an order", p + 1));
             }
-            if call.what == LeaseCall::Release && it.holds() {
+            if call.what == LeaseCall::Release && it.intent() == Intent::Keep {
                 self.broken.get_or_insert(format!("{} releases while it works", p + 1));
             }
         }

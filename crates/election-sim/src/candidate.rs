@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use kube_leader_gate::{
     Identity, LeaseTiming,
     election::Priority,
-    internal::{Busy, Gate, Machine, Next, Order, WatchNews},
+    internal::{Busy, Gate, Intent, Machine, Next, WatchNews},
     leadership::{Loss, Moment, Term},
     lease::{ErrLock, LeaseRecord},
 };
@@ -25,7 +25,7 @@ pub enum Life {
     Gone,
 }
 
-/// What the process around its elector does, as `run_while_leading` and `stop` do it. It says the order of each turn.
+/// What the process around its elector does, as `run_while_leading` and `stop` do it. It says what the process wants in each turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
     /// It contends, and no work runs.
@@ -51,8 +51,6 @@ pub struct Candidate {
     pub timing: LeaseTiming,
     pub life: Life,
     pub run: Run,
-    /// A lock layer keeps it from the lease.
-    pub aside_until: u64,
     /// Other elections of its process have all places for calls.
     pub crowded_until: u64,
     /// The term that is to be given away.
@@ -116,7 +114,6 @@ impl Candidate {
             timing,
             life: Life::Up,
             run: Run::Free,
-            aside_until: 0,
             crowded_until: 0,
             asked: None,
             clock,
@@ -207,26 +204,20 @@ impl Candidate {
         self.is_up() && works && !is_over(&self.gate) && !is_over(&self.gate_now(now))
     }
 
-    /// The order of this turn.
-    pub fn order(&self, now: u64) -> Order {
+    /// What the process wants in this turn.
+    pub fn intent(&self) -> Intent {
         match self.run {
-            Run::Releases => Order::Stop,
-            Run::WindsDown { .. } | Run::Drains { .. } => Order::StandAside,
-            Run::Free | Run::Works if now < self.aside_until => Order::StandAside,
-            Run::Free | Run::Works => Order::Contend,
+            Run::Free => Intent::Contend,
+            Run::Works | Run::WindsDown { .. } | Run::Drains { .. } => Intent::Keep,
+            Run::Releases => Intent::Leave,
         }
     }
 
-    /// Whether no other term may begin.
-    pub fn holds(&self) -> bool {
-        matches!(self.run, Run::Works | Run::WindsDown { .. } | Run::Drains { .. })
-    }
-
     /// Tells the machine what it is told at the begin of each turn.
-    pub fn take_orders(&mut self, now: u64) {
-        let (order, asked) = (self.order(now), self.asked.take());
+    pub fn take_orders(&mut self) {
+        let (intent, asked) = (self.intent(), self.asked.take());
         if let Elector::Ours(machine) = &mut self.elector {
-            machine.order(order);
+            machine.order(intent);
             if let Some(term) = asked {
                 machine.give_way(&term);
             }
@@ -254,7 +245,7 @@ impl Candidate {
     }
 
     pub fn poll(&mut self, wall: Timestamp, now: u64) -> Next {
-        let (local, works) = (self.now(now), self.holds());
+        let local = self.now(now);
         let margin = self.timing.safety_margin();
         match &mut self.elector {
             Elector::Ours(machine) => {
@@ -262,7 +253,7 @@ impl Candidate {
                     self.settle_at = self.settle_at.max(seen.saturating_add(margin));
                 }
                 let (writes, is_crowded) = (!self.writes.is_empty(), now < self.crowded_until);
-                let busy = Busy { works, writes, settle_at: self.settle_at, is_crowded };
+                let busy = Busy { writes, settle_at: self.settle_at, is_crowded };
                 machine.poll(busy, wall, local)
             }
             Elector::Other(other) => other.poll(local, wall),

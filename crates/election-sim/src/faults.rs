@@ -69,12 +69,7 @@ impl World {
                 self.at(long, Event::Watch { p });
                 self.say(|_| format!("the watch of {} breaks for {long}", p + 1));
             }
-            24 if is_up => {
-                self.all[p].aside_until = until;
-                self.at(long, Event::Wake { p });
-                self.say(|_| format!("{} stands aside for {long}", p + 1));
-            }
-            25 if is_up => {
+            24 | 25 if is_up => {
                 self.all[p].crowded_until = until;
                 self.at(long, Event::Wake { p });
                 self.say(|_| format!("{} waits for a place for {long}", p + 1));

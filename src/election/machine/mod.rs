@@ -13,8 +13,8 @@
 //! - **A term that is given back has a reason, which says how its candidate rests** (`state`, `observe`). The order of the
 //!   moment at which the release is seen says nothing: the process may stand down meanwhile.
 //!
-//! In each turn, the task tells the machine the news and its order, makes the gate what [`Machine::gate`] says, looks at what the
-//! process still does (`Busy`), and calls [`Machine::poll`]. Work that has not ended keeps the lease, whatever the order is.
+//! In each turn, the task tells the machine the news, makes the gate what [`Machine::gate`] says, looks at what the process wants
+//! ([`Intent`](crate::leadership::Intent)) and still does (`Busy`), and calls [`Machine::poll`].
 //!
 //! Times count from the sending of a claim that is answered: the deadline of this process comes after the renew deadline
 //! (rule S1), and the lease's end for others after the lease duration. In the safety margin between the two, a write that was
@@ -45,6 +45,6 @@ mod tests;
 #[cfg(feature = "internal")]
 pub use self::note::{ASKED, CLAIM, WAITS_FOR};
 pub use self::{
-    state::{Busy, Call, Gate, Machine, Next, Order},
+    state::{Busy, Call, Gate, Machine, Next},
     stored::holder_pod_uid,
 };

@@ -3,7 +3,7 @@
 use super::{
     formers::UNSEEN,
     note::writer,
-    state::{ActiveTerm, Closing, Lease, Machine, Order, Predecessor, Reason, Seen, Staleness},
+    state::{ActiveTerm, Closing, Lease, Machine, Predecessor, Reason, Seen, Staleness},
     stored::Stored,
     update::following,
 };
@@ -64,7 +64,7 @@ impl Machine {
         if self.seen().is_some_and(|seen| self.is_news_of_others(last.as_ref(), &seen.stored)) {
             // Another candidate can write, so this one tries anew.
             (self.rest_until, self.pause_until) = (now, now);
-            if self.term.is_none() && self.order != Order::Stop {
+            if self.term.is_none() && !self.is_ending() {
                 self.failures = 0;
             }
         }

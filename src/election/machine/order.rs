@@ -1,16 +1,16 @@
 //! What the rest of the process wants, and which term is given back for it.
 
-use super::state::{ActiveTerm, Closing, Machine, Order, Reason};
-use crate::leadership::{Loss, Moment, Term};
+use super::state::{ActiveTerm, Closing, Machine, Reason};
+use crate::leadership::{Intent, Loss, Moment, Term};
 
 impl Machine {
     /// Takes in what the rest of the process wants.
-    pub fn order(&mut self, order: Order) {
-        if order == Order::Stop && self.order != Order::Stop {
+    pub fn order(&mut self, intent: Intent) {
+        if intent.is_to_leave() && !self.is_ending() {
             // Failures before the order do not count.
             (self.failures, self.pause_until, self.asked_until) = (0, Moment::default(), Moment::default());
         }
-        self.order = order;
+        self.intent = intent;
         self.close_if_told();
     }
 
@@ -30,7 +30,7 @@ impl Machine {
     /// have ended already, by its deadline or with the predecessor.
     pub(super) fn close_if_told(&mut self) {
         let Some(stored) = self.seen().map(|seen| &seen.stored).filter(|it| self.is_mine(it)) else { return };
-        let stops = (self.order == Order::Stop && self.term.is_some()).then_some(Reason::Stopped);
+        let stops = (self.is_ending() && self.term.is_some()).then_some(Reason::Stopped);
         if let Some(reason) = self.yields(stored).or(stops) {
             self.close(stored.record.term(), reason);
         }
@@ -47,7 +47,7 @@ impl Machine {
 
     /// Whether the process stops or stands down. Failures before that order do not count any more, and are no success.
     pub(crate) fn is_ending(&self) -> bool {
-        self.order == Order::Stop
+        self.intent.is_to_leave()
     }
 
     /// Whether the term ends in good order: its gate is closed for good, and it is not renewed.

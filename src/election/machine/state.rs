@@ -3,29 +3,15 @@
 use super::{formers::Formers, stored::Stored};
 use crate::{
     election::{hooks::LeaseCall, priority::Priority, spread::Spread},
-    leadership::{Loss, Moment, Term},
+    leadership::{Intent, Loss, Moment, Term},
     lease::{Identity, LeaseRecord, LeaseTiming, LeaseUpdate},
 };
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// What the rest of the process wants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// Acquire the lease, and keep it.
-    #[default]
-    Contend,
-    /// Acquire nothing. A term that has begun goes on, and is given away as always.
-    StandAside,
-    /// Close the gate, let admitted writes finish, release, and acquire nothing more (rule S4).
-    Stop,
-}
-
 /// What this process still does in its term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Busy {
-    /// The work of a term has not ended. It keeps the lease, and no other term may begin (rule S11).
-    pub works: bool,
     /// The gate admits writes, or admitted ones are under way.
     pub writes: bool,
     /// When the last write that ended without an answer can land no more (rule S4).
@@ -55,7 +41,7 @@ pub enum Next {
     Call(Call),
     /// Nothing until this moment or until something happens.
     Wait(Moment),
-    /// [`Order::Stop`] is carried out: the lease is released or another's, or it is left to expire for this reason.
+    /// [`Intent::Leave`] is carried out: the lease is released or another's, or it is left to expire for this reason.
     Done(Result<(), &'static str>),
 }
 
@@ -82,7 +68,7 @@ pub struct Machine {
     pub(super) priority: Option<Priority>,
     pub(super) timing: LeaseTiming,
     // What the rest of the process says.
-    pub(super) order: Order,
+    pub(super) intent: Intent,
     pub(super) busy: Busy,
     // What is known of the lease.
     pub(super) lease: Lease,
@@ -234,7 +220,7 @@ impl Machine {
             runs_here: |_| false,
             priority,
             timing,
-            order: Order::Contend,
+            intent: Intent::Contend,
             busy: Busy::default(),
             lease: Lease::Unknown,
             predecessor: None,

@@ -1,6 +1,6 @@
 //! What the rest of the process may know, and what is wrong, in words for a person.
 
-use super::state::{Machine, Order, Reason, Seen, Staleness};
+use super::state::{Machine, Reason, Seen, Staleness};
 use crate::{leadership::Moment, lease::LeaseRecord};
 
 impl Machine {
@@ -13,7 +13,7 @@ impl Machine {
     pub(crate) fn renewed(&self) -> Option<Moment> {
         let mine =
             self.seen().is_some_and(|seen| self.is_mine(&seen.stored)) && self.is_in(self.led.as_ref());
-        (mine && (self.order != Order::Stop || self.term.is_some())).then_some(self.claimed)
+        (mine && (!self.is_ending() || self.term.is_some())).then_some(self.claimed)
     }
 
     /// Whether the lease is free to take.

@@ -1,12 +1,12 @@
 //! What to do next: what the gate has to be, and which call is due.
 
 use super::{
-    state::{ActiveTerm, Busy, Call, Flight, Gate, Lease, Machine, Next, Order, Seen, Staleness},
+    state::{ActiveTerm, Busy, Call, Flight, Gate, Lease, Machine, Next, Seen, Staleness},
     stored::Stored,
 };
 use crate::{
     election::hooks::LeaseCall,
-    leadership::{Loss, Moment},
+    leadership::{Intent, Loss, Moment},
     lease::{JITTER, LeaseRecord},
 };
 use jiff::Timestamp;
@@ -95,7 +95,7 @@ impl Machine {
     }
 
     fn wants(&self, now: Moment) -> Want {
-        let gives_up = self.order == Order::Stop && self.failures >= MOST_FAILURES && !self.busy.writes;
+        let gives_up = self.is_ending() && self.failures >= MOST_FAILURES && !self.busy.writes;
         match (&self.term, &self.lease) {
             _ if gives_up => Want::Done(Err("the calls to the API server failed")),
             (Some(term), Lease::Present(_)) => self.wants_as_holder(term, now),
@@ -117,8 +117,8 @@ impl Machine {
         // It is not renewed any more, so a write that hangs keeps the lease from others until the deadline at most.
         match self.gives_back(now) {
             // The work of this term keeps its lease.
-            _ if self.busy.works => Want::Nothing,
-            Want::Done(_) if self.order != Order::Stop => Want::Nothing,
+            _ if self.intent == Intent::Keep => Want::Nothing,
+            Want::Done(_) if !self.is_ending() => Want::Nothing,
             want => want,
         }
     }
@@ -148,7 +148,7 @@ impl Machine {
     }
 
     fn wants_as_follower(&self, now: Moment) -> Want {
-        let stops = self.order == Order::Stop;
+        let stops = self.is_ending();
         let Some(free_from) = self.is_free_from(now) else {
             return if stops { Want::Done(Ok(())) } else { Want::Call(LeaseCall::Read, now) };
         };
@@ -180,16 +180,16 @@ impl Machine {
     /// Whether a claim of this process that is in no term shall go: one that came late, one whose term is given back, or one of a
     /// predecessor that has held the lease for too short a time. Work that still ends keeps it.
     fn is_unwanted(&self) -> bool {
-        match self.order {
-            _ if self.busy.works => false,
-            Order::Stop | Order::StandAside => true,
-            Order::Contend => self.is_in(self.closing.as_ref().map(|it| &it.term)),
+        match self.intent {
+            Intent::Leave | Intent::Left { .. } => true,
+            Intent::Contend => self.is_in(self.closing.as_ref().map(|it| &it.term)),
+            Intent::Keep | Intent::NotBegun | Intent::Gone => false,
         }
     }
 
     /// Whether this candidate may take the lease.
     pub(super) fn acquires(&self) -> bool {
-        self.order == Order::Contend && !self.busy.works
+        self.intent == Intent::Contend
     }
 
     fn wants_to_take(&self, stored: Option<&Stored>, free_from: Moment, now: Moment) -> Want {

@@ -182,7 +182,7 @@ async fn next_term(running: &Running, terms: &mut Terms, pause: Duration) -> Gra
         running.gate.keep_to_this_term();
         select! {
             biased;
-            () = unwanted(&tenure) => running.contend(),
+            () = unwanted(&tenure) => running.gate.contend(),
             () = settled(running) => return tenure,
         }
     }
@@ -232,7 +232,6 @@ async fn wind_down<W: Future<Output = ()>>(
     shift: &mut LeaderTask<W>,
     grace: Duration,
 ) {
-    running.hold();
     shift.cancel();
     let leadership = running.leadership();
     let latest = leadership.now().saturating_add(grace);

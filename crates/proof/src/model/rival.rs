@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube_leader_gate::{
     Identity, LeaseTiming,
     election::Priority,
-    internal::{Busy, CLAIM, Call, Gate, LeaseCall, Machine, Next, Order, WatchNews},
+    internal::{Busy, CLAIM, Call, Gate, Intent, LeaseCall, Machine, Next, WatchNews},
     leadership::{Loss, Moment, Term},
     lease::{ErrLock, ErrLockKind, LeaseEvent, LeaseRecord},
 };
@@ -46,7 +46,7 @@ pub(super) struct Rival {
     pub(super) priority: Option<&'static str>,
     pub(super) timing: LeaseTiming,
     pub(super) machine: Machine,
-    order: Order,
+    intent: Intent,
     /// Until when the machine waits.
     pub(super) until: Moment,
     /// Its order to stop is carried out.
@@ -97,7 +97,7 @@ impl Rival {
             priority,
             timing,
             machine,
-            order: Order::Contend,
+            intent: Intent::Contend,
             until: now,
             has_stopped: false,
             gate: Gate::Shut(Loss::Abandoned),
@@ -179,7 +179,7 @@ impl Rival {
                     own.lease_uid() == term.lease_uid() && own.transitions() == term.transitions()
                 };
                 if !self.term().is_some_and(same) {
-                    self.must(self.order == Order::Contend, "S11: a gate opened under an order");
+                    self.must(self.intent == Intent::Contend, "S11: a gate opened under an order");
                     self.lose(Loss::Taken, now);
                 }
                 self.used = Some(Term::new(term.lease_uid(), term.transitions()));
@@ -193,7 +193,7 @@ impl Rival {
         let last = self.unanswered.max(earlier).max(if self.writing { now } else { ALWAYS });
         let settle_at =
             if last == ALWAYS { ALWAYS } else { last.saturating_add(self.timing.safety_margin()) };
-        Busy { works: false, writes: self.writing, settle_at, is_crowded: false }
+        Busy { writes: self.writing, settle_at, is_crowded: false }
     }
 
     // --- what happens ---
@@ -216,9 +216,9 @@ impl Rival {
         self.turn(now);
     }
 
-    pub(super) fn order(&mut self, order: Order, now: Moment) {
-        self.machine.order(order);
-        (self.order, self.has_stopped) = (order, false);
+    pub(super) fn order(&mut self, intent: Intent, now: Moment) {
+        self.machine.order(intent);
+        (self.intent, self.has_stopped) = (intent, false);
         self.turn(now);
     }
 
@@ -259,7 +259,7 @@ impl Rival {
         self.must(self.flight.is_none(), "S5: two calls at once");
         let busy = self.busy(now);
         match call.what {
-            LeaseCall::Acquire => self.must(self.order == Order::Contend, "acquired under an order"),
+            LeaseCall::Acquire => self.must(self.intent == Intent::Contend, "acquired under an order"),
             LeaseCall::Release => {
                 let ended = !busy.writes && now >= busy.settle_at;
                 self.must(ended, "S4: released before the writes had ended");

@@ -5,7 +5,7 @@ use super::{
     rival::{NEVER, Rival, at},
     server::Server,
 };
-use kube_leader_gate::{LeaseTiming, internal::Order, leadership::Moment};
+use kube_leader_gate::{LeaseTiming, internal::Intent, leadership::Moment};
 use std::time::Duration;
 
 /// A candidate, as ours decides or as client-go does.
@@ -244,7 +244,7 @@ impl Seat {
             Elector::Ours(rival) => {
                 // A write that was not answered in the term is not answered at all.
                 rival.write_ends(!cut && rival.leads(local), local);
-                rival.order(Order::Stop, local);
+                rival.order(Intent::Leave, local);
             }
             Elector::Go(go) => go.releases(server, local),
         }
@@ -255,7 +255,7 @@ impl Seat {
     }
 
     pub(super) fn contends_again(&mut self, now: Moment) {
-        self.with_ours(now, |rival, local| rival.order(Order::Contend, local));
+        self.with_ours(now, |rival, local| rival.order(Intent::Contend, local));
         self.back_at = None;
     }
 

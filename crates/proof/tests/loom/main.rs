@@ -12,14 +12,17 @@ mod writes;
 
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "the models use a part of it")]
 mod shipped {
-    include!(concat!(env!("OUT_DIR"), "/leadership.rs"));
+    include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 }
 
 use loom::{
     model::Builder,
     sync::atomic::{AtomicU64, Ordering},
 };
-use shipped::leadership::{Clock, Grant, Grantor, Leadership, Loss, Moment, Term, WritePermit};
+use shipped::{
+    leadership::{self, Clock, Grant, Grantor, Leadership, Loss, Moment, Term, WritePermit},
+    one_line, rate_limited_log,
+};
 use std::{
     future::Future,
     pin::Pin,

@@ -12,7 +12,7 @@ fn is_shut(leadership: &Leadership) {
 #[test]
 fn s3_an_extension_never_undoes_an_end() {
     let ends: [fn(&Grantor); 4] =
-        [Grantor::close, |it| it.revoke(Loss::Taken), |it| it.closer().suspend(), |it| it.closer().seal()];
+        [Grantor::close, |it| it.revoke(Loss::Taken), |it| it.closer().close(), |it| it.closer().seal()];
     for end in ends {
         loom::model(move || {
             let (grantor, leadership, grant) = leading(Arc::new(Still));

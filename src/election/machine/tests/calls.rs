@@ -5,8 +5,9 @@ use crate::{
     election::{
         hooks::LeaseCall::{self, Acquire, Read, Renew},
         lease_watch::WatchNews,
-        machine::{CLAIM, Order},
+        machine::CLAIM,
     },
+    leadership::Intent,
     lease::{ErrLock, ErrLockKind},
 };
 use http::StatusCode;
@@ -156,7 +157,7 @@ fn no_answer_makes_a_storm() {
         ErrLockKind::BadAnswer,
         ErrLockKind::Withheld,
     ] {
-        for order in [Order::Contend, Order::StandAside] {
+        for order in [Intent::Contend, Intent::Keep] {
             let mut stage = Stage::new();
             stage.order(order);
             stage.fails(10_000, kind);

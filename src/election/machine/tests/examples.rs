@@ -4,10 +4,10 @@ use crate::{
     election::{
         hooks::LeaseCall,
         lease_watch::WatchNews,
-        machine::{ASKED, Busy, CLAIM, Call, Gate, Machine, Next, Order, WAITS_FOR},
+        machine::{ASKED, Busy, CLAIM, Call, Gate, Machine, Next, WAITS_FOR},
         priority::Priority,
     },
-    leadership::{Moment, Term},
+    leadership::{Intent, Moment, Term},
     lease::{ErrLock, ErrLockKind, Identity, LeaseEvent, LeaseName, LeaseRecord, LeaseTiming},
 };
 use jiff::{SignedDuration, Timestamp};
@@ -287,8 +287,8 @@ impl Stage {
         self.record()?.annotation(name)?.as_str().map(str::to_owned)
     }
 
-    pub(super) fn order(&mut self, order: Order) {
-        self.machine.order(order);
+    pub(super) fn order(&mut self, intent: Intent) {
+        self.machine.order(intent);
     }
 
     pub(super) fn fails(&mut self, times: usize, kind: ErrLockKind) {

@@ -427,7 +427,7 @@ fn s4_nothing_is_released_while_a_former_writer_may_write() {
     stage.client_go("second", 4);
     stage.client_go("", 4);
     stage.pass(50);
-    stage.order(crate::election::machine::Order::Stop);
+    stage.order(crate::leadership::Intent::Leave);
     stage.pass(10);
     assert_eq!(stage.done, Some(Err("the former holder may still be writing")));
     assert_eq!(stage.holder(), "me");

@@ -5,10 +5,10 @@ use crate::{
     election::{
         hooks::LeaseCall::{Acquire, Ask, Read, Release},
         lease_watch::WatchNews,
-        machine::{ASKED, Gate, Order},
+        machine::{ASKED, Gate},
         priority::HOLDER_KEY,
     },
-    leadership::Loss,
+    leadership::Intent,
     lease::{ErrLockKind, LeaseTiming},
 };
 use serde_json::json;
@@ -49,7 +49,7 @@ fn stop_waits_for_no_question() {
         _ => stage.carry_out(call),
     });
     assert!(stage.calls.contains(&Ask));
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.pass(seconds(1));
     assert_eq!(stage.done, Some(Ok(())), "{:?}", stage.calls);
 }
@@ -59,7 +59,7 @@ fn stop_waits_for_no_question() {
 fn stop_ends_without_calls_although_the_watch_works() {
     let mut stage = Stage::new();
     stage.client_go("other", 3);
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     for _ in 0..60 {
         if stage.done.is_some() {
             break;
@@ -95,7 +95,7 @@ fn s11_work_keeps_the_lease_until_it_has_ended() {
     for told in 0..3 {
         let mut stage = Stage::preferred("2", |key| key != "3");
         stage.pass(100);
-        stage.busy.works = true;
+        stage.order(Intent::Keep);
         match told {
             0 => stage.give_way(),
             1 => stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n3")),
@@ -103,7 +103,7 @@ fn s11_work_keeps_the_lease_until_it_has_ended() {
         }
         stage.pass(seconds(3));
         assert!(!stage.calls.contains(&Release) && stage.holder() == "me", "{told}");
-        stage.busy.works = false;
+        stage.order(Intent::Contend);
         stage.pass(10);
         assert!(stage.calls.contains(&Release) && stage.holder().is_empty(), "{told}");
     }
@@ -117,16 +117,15 @@ fn reason_of_the_term_says_how_its_candidate_rests() {
     {
         let mut stage = Stage::preferred("2", |key| key != "3");
         stage.pass(100);
-        stage.busy.works = true;
+        stage.order(Intent::Keep);
         match question {
             None => stage.give_way(),
             Some(text) => stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!(text)),
         }
-        stage.busy.works = false;
-        stage.order(Order::Stop);
+        stage.order(Intent::Leave);
         stage.pass(10);
         assert!(stage.done == Some(Ok(())) && stage.holder().is_empty());
-        stage.order(Order::Contend);
+        stage.order(Intent::Contend);
         stage.edit(|it| drop(it["metadata"]["annotations"].as_object_mut().unwrap().remove(ASKED)));
         stage.calls.clear();
         stage.pass(1_900);
@@ -164,7 +163,7 @@ fn s4_stop_in_doubt_releases_without_a_read() {
         let mut stage = Stage::timed(timing);
         stage.pass(100);
         stage.machine.watched(WatchNews::Up, stage.now);
-        stage.order(Order::Stop);
+        stage.order(Intent::Leave);
         stage.play(seconds(10), |stage, call| match call.what {
             Read => Err(error(ErrLockKind::Forbidden)),
             _ => stage.carry_out(call),
@@ -177,7 +176,7 @@ fn s4_stop_in_doubt_releases_without_a_read() {
 #[test]
 fn stop_whose_release_is_stored_otherwise_says_so() {
     let mut stage = Stage::leading();
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.play(seconds(10), |stage, call| {
         stage.carry_out(call)?;
         if call.what == Release {
@@ -186,19 +185,4 @@ fn stop_whose_release_is_stored_otherwise_says_so() {
         Ok(stage.record())
     });
     assert!(stage.done.unwrap().unwrap_err().contains("another form than a release"));
-}
-
-/// The work of a term has to end. Until then the candidate renews, and it gives the lease away when another one asks.
-#[test]
-fn candidate_that_stands_aside_renews_and_releases_when_asked() {
-    let mut stage = Stage::leading();
-    stage.order(Order::StandAside);
-    stage.pass(seconds(30));
-    assert!(stage.is_open());
-    stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other"));
-    stage.pass(10);
-    assert!(stage.calls.contains(&Release) && stage.gate() == Gate::Shut(Loss::Released));
-    stage.calls.clear();
-    stage.pass(seconds(60));
-    assert!(!stage.calls.contains(&Acquire));
 }

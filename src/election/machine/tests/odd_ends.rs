@@ -9,6 +9,7 @@ use crate::{
         hooks::LeaseCall::{Ask, Read, Release},
         machine::{ASKED, Busy, CLAIM, Gate, Next},
     },
+    leadership::Intent,
     lease::ErrLockKind,
 };
 use serde_json::json;
@@ -22,7 +23,7 @@ use std::{
 
 /// The comparison of a priority may change its answer. Here it does between the look at the writes and the poll. `poll` both
 /// decides that the gate closes and releases, with a count of writes that was taken while the gate was open: a write that
-/// another thread begins meanwhile is not in it. (`Task::run` does the same with `give_way`: it takes orders after it has
+/// another thread begins meanwhile is not in it. (`Task::run` does the same with the intent: it tells the machine after it has
 /// applied the gate, and counts the writes before it applies it again.)
 #[test]
 fn s4_poll_that_closes_the_gate_releases_nothing() {
@@ -63,9 +64,9 @@ fn late_work_keeps_no_lease_from_the_asker() {
     let mut stage = Stage::leading();
     stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n2"));
     assert!(matches!(stage.gate(), Gate::Closing { .. }));
-    stage.busy.works = true;
+    stage.order(Intent::Keep);
     stage.pass(seconds(12));
-    stage.busy.works = false;
+    stage.order(Intent::Contend);
     stage.pass(seconds(1));
     assert!(!stage.is_open(), "it leads again");
 }

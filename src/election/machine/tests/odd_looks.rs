@@ -5,8 +5,9 @@ use crate::{
     election::{
         hooks::LeaseCall::{Read, Renew},
         lease_watch::WatchNews,
-        machine::{CLAIM, Order, WAITS_FOR},
+        machine::{CLAIM, WAITS_FOR},
     },
+    leadership::Intent,
     lease::{ErrLockKind, LeaseEvent},
 };
 use serde_json::{Value, json};
@@ -246,11 +247,11 @@ fn s6_lease_wiped_twice_does_not_say_the_same() {
     };
     let now = time(stage.wall());
     hidden(&mut stage, |it| *it = wiped(7, &now));
-    stage.order(Order::StandAside); // sees it, and may not take it yet
+    stage.order(Intent::Keep); // sees it, and may not take it yet
     stage.pass(seconds(30));
     let now = time(stage.wall());
     hidden(&mut stage, |it| *it = wiped(8, &now));
-    stage.order(Order::Contend);
+    stage.order(Intent::Contend);
     stage.pass(seconds(5));
     assert!(!stage.is_open(), "p8 polls, and has not learned of it");
 }

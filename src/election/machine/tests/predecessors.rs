@@ -4,8 +4,9 @@ use super::examples::{Stage, seconds};
 use crate::{
     election::{
         hooks::LeaseCall::{Acquire, Release},
-        machine::{CLAIM, Machine, Order, WAITS_FOR},
+        machine::{CLAIM, Machine, WAITS_FOR},
     },
+    leadership::Intent,
     lease::{Identity, LeaseTiming},
 };
 use serde_json::json;
@@ -18,7 +19,7 @@ fn s6_container_that_restarts_takes_the_lease_of_its_pod_at_once() {
     assert!(stage.is_open());
     assert_eq!(stage.record().unwrap().transitions(), 5);
     // What the earlier process has sent may still land.
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.pass(seconds(4));
     assert_eq!(stage.holder(), "me");
     stage.pass(seconds(2));

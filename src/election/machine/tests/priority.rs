@@ -1,10 +1,13 @@
 //! Priority asks before it takes.
 
 use super::examples::{Stage, seconds};
-use crate::election::{
-    hooks::LeaseCall::{Acquire, Ask, Release},
-    machine::{ASKED, Busy, Gate, Next, Order},
-    priority::HOLDER_KEY,
+use crate::{
+    election::{
+        hooks::LeaseCall::{Acquire, Ask, Release},
+        machine::{ASKED, Busy, Gate, Next},
+        priority::HOLDER_KEY,
+    },
+    leadership::Intent,
 };
 use serde_json::json;
 use std::time::Duration;
@@ -185,7 +188,7 @@ fn a_claim_removes_the_key_of_the_holder_before_it() {
     assert!(stage.is_open() && stage.annotation(HOLDER_KEY).is_none());
     let mut stage = preferred();
     stage.pass(20);
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.pass(20);
     assert!(stage.done == Some(Ok(())) && stage.annotation(HOLDER_KEY).is_none(), "a release, too");
 }

@@ -4,9 +4,9 @@ use super::examples::{Stage, error, seconds};
 use crate::{
     election::{
         hooks::LeaseCall::{Acquire, Read, Release, Renew},
-        machine::{Busy, Gate, Order},
+        machine::{Busy, Gate},
     },
-    leadership::Loss,
+    leadership::{Intent, Loss},
     lease::ErrLockKind,
 };
 use std::time::Duration;
@@ -15,7 +15,7 @@ use std::time::Duration;
 fn s4_a_stop_closes_the_gate_lets_writes_finish_and_releases() {
     let mut stage = Stage::leading();
     stage.busy.writes = true;
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.pass(seconds(5));
     assert!(matches!(stage.gate(), Gate::Closing { .. }));
     assert_eq!(stage.calls, [], "it is not renewed any more");
@@ -30,7 +30,7 @@ fn s4_a_stop_closes_the_gate_lets_writes_finish_and_releases() {
 fn s4_a_write_that_hangs_keeps_the_lease_until_the_deadline_at_most() {
     let mut stage = Stage::leading();
     stage.busy.writes = true;
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.pass(seconds(9));
     assert_eq!(stage.done, None);
     stage.now = stage.deadline();
@@ -45,7 +45,7 @@ fn s4_a_write_that_hangs_keeps_the_lease_until_the_deadline_at_most() {
 fn s4_nothing_is_released_before_a_write_without_an_answer_settles() {
     let mut stage = Stage::leading();
     stage.busy.settle_at = stage.now.saturating_add(Duration::from_secs(5));
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.pass(4_999);
     assert_eq!((stage.calls.as_slice(), stage.done), ([].as_slice(), None));
     stage.pass(2);
@@ -56,7 +56,7 @@ fn s4_nothing_is_released_before_a_write_without_an_answer_settles() {
 fn s4_a_write_that_settles_too_late_leaves_the_lease_to_expire() {
     let mut stage = Stage::leading();
     stage.busy.settle_at = stage.now.saturating_add(Duration::from_secs(15));
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.pass(10);
     assert!(stage.done.unwrap().unwrap_err().contains("ended without an answer"));
     assert_eq!(stage.gate(), Gate::Shut(Loss::Abandoned));
@@ -67,7 +67,7 @@ fn s4_a_write_that_settles_too_late_leaves_the_lease_to_expire() {
 fn s5_only_the_own_term_is_released() {
     let mut stage = Stage::leading();
     let call = {
-        stage.order(Order::Stop);
+        stage.order(Intent::Leave);
         stage.call()
     };
     assert_eq!(call.what, Release);
@@ -87,11 +87,11 @@ fn a_stop_of_a_follower_ends_at_once() {
     let mut stage = Stage::new();
     stage.client_go("other", 3);
     stage.pass(50);
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.pass(1);
     assert_eq!(stage.done, Some(Ok(())));
     let mut new = Stage::new();
-    new.order(Order::Stop);
+    new.order(Intent::Leave);
     new.pass(1);
     assert_eq!(new.done, Some(Ok(())));
 }
@@ -102,7 +102,7 @@ fn a_stop_ends_without_a_server() {
     stage.fails(100, ErrLockKind::Unreachable);
     stage.pass(seconds(4));
     stage.calls.clear();
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.pass(seconds(3));
     assert_eq!(stage.calls.len(), 3, "failures before the order do not count");
     assert_eq!(stage.done, Some(Err("the calls to the API server failed")));
@@ -113,7 +113,7 @@ fn a_stop_waits_for_an_acquisition_without_an_answer() {
     let mut stage = Stage::new();
     stage.answers.extend([Ok(stage.record()), Err(error(ErrLockKind::Timeout))]);
     stage.pass(5);
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.pass(seconds(4));
     assert_eq!(stage.done, None);
     stage.pass(seconds(2));
@@ -126,7 +126,7 @@ fn a_stop_releases_an_acquisition_that_lands_late() {
     stage.lands = true;
     stage.answers.extend([Ok(stage.record()), Err(error(ErrLockKind::Timeout))]);
     stage.pass(5);
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.pass(seconds(1));
     assert_eq!(stage.done, Some(Ok(())));
     assert!(stage.holder().is_empty() && stage.calls.contains(&Release));
@@ -142,7 +142,7 @@ fn a_stop_releases_a_late_acquisition_of_a_process_that_has_begun_anew() {
     stage.lands = true;
     stage.answers.extend([Ok(stage.record()), Err(error(ErrLockKind::Timeout))]);
     stage.pass(5);
-    stage.order(Order::Stop);
+    stage.order(Intent::Leave);
     stage.pass(seconds(6));
     assert_eq!(stage.done, Some(Ok(())));
     assert!(stage.holder().is_empty() && stage.calls.contains(&Release), "{:?}", stage.calls);

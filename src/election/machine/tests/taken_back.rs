@@ -7,7 +7,7 @@ use crate::{
         lease_watch::WatchNews,
         machine::{ASKED, CLAIM, Machine},
     },
-    leadership::Term,
+    leadership::{Intent, Term},
     lease::{ErrLockKind, Identity, LeaseTiming},
 };
 use serde_json::json;
@@ -87,12 +87,12 @@ fn late_order_for_another_term_takes_no_lease_of_a_predecessor() {
 fn late_order_for_an_earlier_term_takes_nothing_back() {
     let mut stage = Stage::leading();
     let [_, earlier] = stage.terms();
-    stage.busy.works = true;
+    stage.order(Intent::Keep);
     stage.give_way();
     stage.pass(seconds(11));
     assert!(!stage.is_open());
     stage.machine.give_way(&earlier);
-    stage.busy.works = false;
+    stage.order(Intent::Contend);
     stage.calls.clear();
     stage.pass(1_000);
     assert!(!stage.calls.contains(&Acquire), "{:?}", stage.calls);

@@ -4,9 +4,9 @@ use super::examples::{Stage, error, seconds};
 use crate::{
     election::{
         hooks::LeaseCall::{Acquire, Read, Renew},
-        machine::{CLAIM, Gate, Order},
+        machine::{CLAIM, Gate},
     },
-    leadership::Loss,
+    leadership::{Intent, Loss},
     lease::ErrLockKind,
 };
 use serde_json::json;
@@ -132,7 +132,7 @@ fn s8_a_deleted_lease_shuts_the_gate_and_is_made_anew_in_another_term() {
 #[test]
 fn s11_on_hold_no_term_begins_and_the_present_one_goes_on() {
     let mut stage = Stage::leading();
-    stage.order(Order::StandAside);
+    stage.order(Intent::Keep);
     stage.pass(seconds(30));
     assert!(stage.is_open(), "it is renewed");
     stage.client_go("other", 1);
@@ -141,22 +141,25 @@ fn s11_on_hold_no_term_begins_and_the_present_one_goes_on() {
     stage.pass(seconds(30));
     assert!(!stage.is_open() && !stage.calls.contains(&Acquire), "{:?}", stage.calls);
     assert!(stage.calls.contains(&Read), "it still learns whom it has to wait for later");
-    stage.order(Order::Contend);
+    stage.order(Intent::Contend);
     stage.pass(50);
     assert!(stage.is_open());
 }
 
-/// A claim comes late, when the work of the last term is still ending. It is given back.
+/// A claim is answered late: this process lets no other term begin. It is given back once the process leaves the lease.
 #[test]
-fn s11_a_claim_that_is_answered_on_hold_is_released() {
+fn s11_a_claim_that_is_answered_late_begins_no_term() {
     let mut stage = Stage::new();
     let _ = stage.call();
     let _ = stage.machine.answered(Ok(stage.record()), stage.now);
     stage.now = stage.now.saturating_add(Duration::from_millis(5));
     let call = stage.call();
-    stage.order(Order::StandAside);
+    stage.order(Intent::Keep);
     let answer = stage.carry_out(&call);
     stage.machine.answered(answer, stage.now).unwrap();
+    stage.pass(50);
+    assert!(!stage.is_open() && stage.holder() == "me");
+    stage.order(Intent::Leave);
     stage.pass(50);
     assert!(!stage.is_open() && stage.holder().is_empty());
 }
