@@ -24,12 +24,13 @@ pub(crate) enum Change {
 
 /// The path that watches all objects of a collection.
 pub(crate) fn watch_of_all(collection: &str) -> String {
-    of_all(collection, seconds())
+    let seconds = SECONDS + fastrand::u64(..SECONDS);
+    format!("{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}")
 }
 
 /// The path that watches the object `name` of a collection. Some servers ignore the name.
 pub(crate) fn watch_of_one(collection: &str, name: &str) -> String {
-    of_one(collection, name, seconds())
+    format!("{}&fieldSelector=metadata.name%3D{name}", watch_of_all(collection))
 }
 
 /// Reads a line: what has happened, and the object. None for a bookmark. An error ends the watch: either the API server
@@ -46,18 +47,6 @@ pub(crate) fn change(line: &[u8]) -> Result<Option<(Change, Value)>, ErrLock> {
         Some("ERROR") => Err(reported(&object)),
         _ => Err(garbage("a line of the watch has no known type".into())),
     }
-}
-
-fn seconds() -> u64 {
-    SECONDS + fastrand::u64(..SECONDS)
-}
-
-fn of_all(collection: &str, seconds: u64) -> String {
-    format!("{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}")
-}
-
-fn of_one(collection: &str, name: &str, seconds: u64) -> String {
-    format!("{}&fieldSelector=metadata.name%3D{name}", of_all(collection, seconds))
 }
 
 /// The error in a line. One without a code counts as an error of the server.

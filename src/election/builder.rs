@@ -8,6 +8,7 @@ use super::{
     liveness::Liveness,
     observers::Observers,
     priority::Priority,
+    report::rank_troubles,
     running,
 };
 use crate::{
@@ -22,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 
 /// How long admitted writes may take to finish when the election stops.
 const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
-/// How long the work of a term may take to end. With both preset timings this ends before the lease does. It leaves
-/// room for the drain and the release in the 30 s that a pod has to terminate.
+/// How long the work of a term may take to end. With both preset timings, this time is over before the lease ends. It
+/// leaves enough of the 30 s that a pod has to terminate for the drain and the release.
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
 /// Collects the settings of an election; see [`Election::builder`].
@@ -82,20 +83,20 @@ impl ElectionBuilder {
     /// Sets the uid of the pod in which this process runs. Default: the variable `POD_UID`, which the downward API sets from
     /// `metadata.uid`, or else the uid in the pod's own service account token.
     ///
-    /// The holder writes it into the lease. If a container restarts, the new process finds its identity and this uid in the
-    /// lease. Then the process before it has surely ended, and need not be waited for
-    /// ([rule S6](crate::guide::guarantees#s6-compare-and-swap-only)). Without a known uid, it waits for the lease's end. No
-    /// process of another pod may have this uid.
+    /// The holder writes the uid into the lease. If a container restarts, the new process finds its own identity and
+    /// this uid in the lease. This proves that the process before it has ended, so the new process does not wait for it
+    /// ([rule S6](crate::guide::guarantees#s6-compare-and-swap-only)). If the uid is not known, the new process waits
+    /// for the lease's end. Never give the same uid to processes of different pods.
     pub fn pod_uid(self, uid: impl Into<String>) -> Self {
         Self { pod: Some(uid.into()), ..self }
     }
 
-    /// Sets the times of the election. Default: 137/107/26 s.
+    /// Sets the times of the election. Default: lease duration 137 s, renew deadline 107 s, retry period 26 s.
     pub fn timing(self, timing: LeaseTiming) -> Self {
         Self { timing, ..self }
     }
 
-    /// Lets this candidate ask a live holder that it precedes for the lease. Default: it never does.
+    /// Lets this candidate ask a live holder for the lease, if it precedes this holder. Default: it never asks.
     pub fn priority(self, priority: Priority) -> Self {
         Self { priority: Some(priority), ..self }
     }
@@ -114,7 +115,8 @@ impl ElectionBuilder {
 
     /// Sets how long the workload may take to end. For [`run_while_leading`](Election::run_while_leading) this counts
     /// from the moment at which its token is cancelled. For [`run_until`](Election::run_until) it counts from the
-    /// shutdown. The workload is dropped after that. Default: 5 s.
+    /// shutdown. After that, the election drops the workload, at a shutdown only once its admitted writes have finished or the
+    /// [drain timeout](Self::drain_timeout) is over. Default: 5 s.
     ///
     /// On shutdown the workload has all of this time, since the lease is still renewed. After a loss it has at most
     /// [`safety_margin`](LeaseTiming::safety_margin), because another replica may lead after that. The
@@ -141,8 +143,8 @@ impl ElectionBuilder {
         self
     }
 
-    /// Adds an observer that needs a task. The election calls `attend` when it begins, with a handle to follow it.
-    /// The returned future runs beside the election.
+    /// Adds an observer that needs a task. When the election begins, it calls `attend` with a handle that shows the
+    /// state of the election. The returned future runs beside the election.
     ///
     /// The token is cancelled once the election has stopped; the future must then finish within the call timeout.
     /// Dropping the election drops the future at once. If an observer panics, only its own future ends.
@@ -174,14 +176,16 @@ impl ElectionBuilder {
         self
     }
 
-    /// Wraps the lock of the election: the seam for optional features. A layer that is added later wraps the ones before it.
+    /// Wraps the lock of the election in a layer. Optional features use this. A layer that you add later wraps the
+    /// layers that you added before.
     pub fn layer_lock(mut self, layer: impl LockLayer) -> Self {
         self.lock_layers.push(layer::boxed(layer));
         self
     }
 
-    /// Takes other elections of this process for other processes: for a test in which a process of the same identity begins
-    /// while the one before it still runs. Without it, the election says that two elections of one process use one lease.
+    /// Treats the other elections of this process as if they ran in other processes. Use it in a test in which a
+    /// process begins while an earlier process of the same identity still runs. Without this setting, the election
+    /// reports that two elections of one process use one lease.
     #[cfg(feature = "test-util")]
     pub fn apart(self) -> Self {
         Self { runs_here: |_| false, ..self }
@@ -227,11 +231,12 @@ impl ElectionBuilder {
     /// Builds an election without a Lease and without other candidates: this process leads from the start of the
     /// election until its end. No lease call leaves the process.
     ///
-    /// This is for one replica with the same code (`--leader-elect=false`): its probes, metrics and log stay as they
-    /// are. It is also for your tests: it makes a [`Candidate`] that leads. Before the election starts, that candidate
-    /// does not lead; [`give_way`](Candidate::give_way) ends its term, and a new term follows after 2 s.
+    /// Use it if you run one replica of a program that could also contend (`--leader-elect=false`): probes, metrics and
+    /// log stay as they are. Use it also in your tests, if they need a [`Candidate`] that leads. Before the election
+    /// starts, this candidate does not lead; [`give_way`](Candidate::give_way) ends its term, and a new term follows
+    /// after 2 s.
     ///
-    /// Never run two replicas with it: both write. [`timing`](Self::timing) has no effect.
+    /// Never run two replicas with it, because both would write. [`timing`](Self::timing) has no effect.
     ///
     /// ```
     /// use kube_leader_gate::{Election, Identity};
@@ -268,6 +273,7 @@ impl ElectionBuilder {
         };
         let pod = pod_uid(self.pod).map_err(ErrBuild::Invalid)?;
         let grantor = Grantor::of_election(self.clock);
+        rank_troubles(&grantor);
         let liveness = Liveness::new(grantor.now());
         let mut lock = lock(lease.clone())?;
         let places = lock.places();

@@ -13,12 +13,13 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// If a watch has lasted this long, the next one may begin at once.
 const STEADY: Duration = Duration::from_secs(10);
-/// If a watch has lasted this long, watches work. That it has begun proves nothing: many fail at their first line.
+/// If a watch has lasted this long, watches work. An open watch is not yet a working one: some servers accept it and
+/// fail at the first event.
 pub(super) const WORKS: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub enum WatchNews {
-    /// The watch has begun. Earlier events are unknown, so read the lease once.
+    /// The watch has begun. Earlier events are unknown, so what is known of the lease may be old.
     Up,
     Event(LeaseEvent),
     /// The watch has ended, with or without an error. The stream begins another one.
@@ -28,10 +29,10 @@ pub enum WatchNews {
 /// An endless stream. Dropping it ends the watch. `next` is cancel-safe.
 pub(super) type LeaseWatch = BoxStream<'static, WatchNews>;
 
-/// The news of `lease` by this lock.
+/// Follows `lease` with one watch of `lock` after another.
 pub(super) fn watch_lease<L: Lock>(lock: Arc<L>, lease: LeaseName, timing: LeaseTiming) -> LeaseWatch {
     let pauses = GrowingPause::of_watches(timing.pause());
-    // When the last watch began or failed to.
+    // `last` is when the last watch began, or failed to begin.
     let watches = stream::unfold((None::<Instant>, pauses), move |(last, mut pauses)| {
         let (lock, lease) = (lock.clone(), lease.clone());
         async move {
@@ -67,7 +68,7 @@ fn ended_early() -> ErrLock {
     ErrLock::cut_off(format!("the watch has ended within {STEADY:?}, as the one before"))
 }
 
-/// The events of `lease` until the first error. The end of the watch comes last, and the events are dropped with it.
+/// Yields the events of `lease` until the watch fails or ends. The last item says so, and by then the watch is dropped.
 fn until_down<E>(events: E, lease: LeaseName) -> impl Stream<Item = WatchNews>
 where
     E: Stream<Item = Result<LeaseEvent, ErrLock>> + Unpin,

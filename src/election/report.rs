@@ -21,12 +21,10 @@ const ROLE: &str = "grant it get, create, update and watch on leases in coordina
 
 pub(super) struct Report {
     pub(super) profile: Arc<Profile>,
-    /// The call under way, and when it was sent.
-    call: (LeaseCall, Moment),
     /// A missing watch is no trouble, so it is only logged.
     watch: RateLimitedLog,
     watched: Option<Watched>,
-    /// How many watches in a row have shown nothing of a lease that is there.
+    /// How many watches in a row have shown nothing, although the lease exists.
     mute: u32,
 }
 
@@ -37,6 +35,13 @@ const FORMER: &str = "no candidate may lead before a former holder's time is ove
 const ODDITY: &str = "the lease makes no sense";
 const QUESTION: &str = "the lease is kept for a candidate that has asked for it";
 
+/// Gives the troubles of the lease their order: observers see the first one that lasts.
+pub(super) fn rank_troubles(grantor: &Grantor) {
+    for what in [STUCK, CALLS, FORMER, ODDITY, QUESTION] {
+        grantor.set_trouble(what, None);
+    }
+}
+
 /// The present watch.
 struct Watched {
     since: Moment,
@@ -45,18 +50,16 @@ struct Watched {
 }
 
 impl Report {
-    pub(super) fn new(profile: Arc<Profile>, grantor: &Grantor) -> Self {
-        grantor.rank_troubles_first(&[STUCK, CALLS, FORMER, ODDITY, QUESTION]);
+    pub(super) fn new(profile: Arc<Profile>) -> Self {
         Self {
             profile,
-            call: (LeaseCall::Read, Moment::from_nanos(0)),
             watch: RateLimitedLog::new("the lease cannot be watched; it is polled, so handovers take longer"),
             watched: None,
             mute: 0,
         }
     }
 
-    /// Tells what is known now. `leads`: this process has a term.
+    /// Reports what the machine knows now. `leads` says whether this process has a term.
     pub(super) fn tell(&mut self, machine: &Machine, leads: bool, grantor: &Grantor, now: Moment) {
         let liveness = &self.profile.liveness;
         liveness.note_run(now);
@@ -83,8 +86,8 @@ impl Report {
                 self.complain_of_a_mute_watch(now);
             }
         }
-        // A call has worked. Or this candidate has seen another one's write, and what it knows by its watch is knowledge, too. A
-        // read between two writes that fail is no success.
+        // Either a call has succeeded, or this candidate, as a follower, has seen a write of another candidate, perhaps
+        // through its watch. A read that succeeds between two failed writes does not count as a success.
         if !machine.is_failing() && !machine.is_ending() {
             grantor.set_trouble(CALLS, None);
             grantor.set_trouble(STUCK, None);
@@ -108,21 +111,23 @@ impl Report {
                 let watched = self.watched.take();
                 if let Some(error) = error {
                     self.watch.raise(error.kind().as_str(), &error.explain(ROLE), now);
-                } else if watched.is_some_and(|it| !it.has_shown) && machine.record().is_some() {
+                } else if watched.is_some_and(|watched| !watched.has_shown) && machine.record().is_some() {
                     self.complain_of_a_mute_watch(now);
                 }
             }
             WatchNews::Event(_) => {
                 self.mute = 0;
-                self.watched.iter_mut().for_each(|it| it.has_shown = true);
+                self.watched.iter_mut().for_each(|watched| watched.has_shown = true);
             }
         }
     }
 
-    /// The watch is open, and shows nothing of the lease. A slow server may have no time to show it once.
+    /// Takes in that a watch is open, but shows nothing of the lease. One short watch proves nothing: a slow server may
+    /// have had no time to show the lease. So this logs the trouble only if the watch lasts, or if it is the second one
+    /// in a row.
     fn complain_of_a_mute_watch(&mut self, now: Moment) {
         self.mute += 1;
-        let lasts = self.watched.as_ref().is_some_and(|it| now.saturating_since(it.since) >= WORKS);
+        let lasts = self.watched.as_ref().is_some_and(|watched| now.saturating_since(watched.since) >= WORKS);
         if lasts || self.mute > 1 {
             let details =
                 "the watch is open, and shows nothing; look for a proxy on the way that holds answers back";
@@ -130,23 +135,22 @@ impl Report {
         }
     }
 
-    pub(super) fn begins(&mut self, call: &Call, now: Moment) {
-        self.call = (call.what, now);
+    pub(super) fn begins(call: &Call) {
         let holder = call.seen.as_ref().and_then(LeaseRecord::holder);
         if call.what == LeaseCall::Ask {
             tracing::info!(holder, "asking the holder, which has a lower precedence, for the lease");
         }
     }
 
-    /// Tells what has come of the call under way. `stuck` says why the next one does not use a fresh connection.
+    /// Reports how a call has ended that was `sent` at this moment. `stuck` says why the next call cannot use a fresh connection.
     pub(super) fn answers(
-        &mut self,
+        &self,
+        (what, sent): (LeaseCall, Moment),
         answer: &Result<Option<LeaseRecord>, ErrLock>,
         stuck: Option<&'static str>,
         grantor: &Grantor,
         now: Moment,
     ) {
-        let (what, sent) = self.call;
         if let Some(why) = stuck {
             grantor.set_trouble(STUCK, Some(("no fresh client", &why)));
         }
@@ -155,20 +159,17 @@ impl Report {
         }
     }
 
-    /// Tells what the machine has made of the answer, and returns which call it was.
+    /// Tells what the machine has made of the answer.
     pub(super) fn outcome(
-        &mut self,
+        what: LeaseCall,
         outcome: Result<(), ErrLock>,
         machine: &Machine,
         grantor: &Grantor,
         now: Moment,
-    ) -> LeaseCall {
-        let (what, _) = self.call;
+    ) {
         let call = what.as_str();
         match outcome {
-            Ok(()) => {
-                Self::worked(what, machine, now);
-            }
+            Ok(()) => Self::worked(what, machine, now),
             Err(error) if error.kind() == ErrLockKind::Conflict && !machine.loses_each_race() => {
                 tracing::debug!(call, "another candidate was faster: {error}");
             }
@@ -181,7 +182,6 @@ impl Report {
                 grantor.set_trouble(CALLS, Some((error.kind().as_str(), &details)));
             }
         }
-        what
     }
 
     fn worked(what: LeaseCall, machine: &Machine, now: Moment) {

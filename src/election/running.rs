@@ -4,7 +4,7 @@ use super::{
     built::Election,
     candidate::{Candidate, Profile},
     ended::{ErrElectionEnded, LeaseEnd},
-    machine::Machine,
+    machine::{MOST_FAILURES, Machine},
     observers::RunningObservers,
     task::Task,
 };
@@ -24,13 +24,14 @@ use tokio::{
 };
 use tracing::{Instrument, Span};
 
-/// The most lease calls that a stop makes: one may be under way, and then it reads and writes to release the lease.
-const CALLS_TO_STOP: u32 = 4;
+/// A stop waits for at most this many lease calls. One call may be under way when the stop begins.
+const CALLS_TO_STOP: u32 = MOST_FAILURES + 1;
 
-/// An election that contends in its own tasks. [`stop`](Self::stop) releases the lease in good order. Dropping it
-/// closes the gate and ends the tasks; the lease then expires by itself.
+/// An election that contends in its own tasks. [`stop`](Self::stop) releases the lease in good order. If you drop this
+/// value instead, the gate closes and the tasks end, and the lease expires by itself.
 ///
-/// Before that, [`Candidate::ended`] completes only if the election ends without being told to (rule S10).
+/// Until you stop or drop this value, [`Candidate::ended`] completes only if the election ends without an order to stop
+/// (rule S10).
 #[derive(Debug)]
 #[must_use = "dropping it ends the election"]
 pub struct Running {
@@ -44,8 +45,8 @@ pub struct Running {
     span: Span,
 }
 
-/// Ends the term when it is dropped. Without this, the elector would renew the term of a step down that was dropped for
-/// ever behind the closed gate.
+/// Ends the term when this value is dropped. Without this, if a caller dropped the future of [`Running::step_down`],
+/// the elector would renew the term for ever, although its gate is closed.
 struct EndsTerm<'a>(&'a Closer);
 
 /// The number of an election that runs in this process.
@@ -81,8 +82,8 @@ impl Drop for Number {
 impl Election {
     /// Begins to contend, in tasks of the current tokio runtime.
     ///
-    /// [`run`](Self::run) also does this, and stops in the right order around a workload. Use `start` if you have no
-    /// single future to run.
+    /// [`run`](Self::run) also begins to contend, and it stops in the right order when its workload ends. Use `start`
+    /// if your program has no single future to run.
     ///
     /// # Panics
     /// Outside a tokio runtime, as [`tokio::spawn`] does.
@@ -94,7 +95,7 @@ impl Election {
         self.profile.liveness.note_run(self.grantor.now());
         self.grantor.begin();
         let (gate, deadline) = (self.grantor.closer(), self.grantor.watch_deadline());
-        // Its number tells this process from others with this identity.
+        // By this number, candidates tell this process from other processes with the same identity.
         let number = Number::draw();
         let machine = Machine::new(identity.clone(), pod.clone(), number.0, self.priority, *timing);
         let elects =
@@ -107,7 +108,8 @@ impl Election {
             tokio::select! {
                 biased;
                 () = elects => {}
-                // The other task has panicked, so no task would wake a hanging write at the deadline.
+                // The task that watches the deadline has panicked, so no task would wake a hanging write at the
+                // deadline.
                 _ = unwatched => {}
             }
             drop(alive);
@@ -135,7 +137,7 @@ impl Running {
 
     /// Waits until the election ends without an order to stop. Cancel-safe.
     pub(super) async fn died(&self) -> ErrElectionEnded {
-        // The election itself records no other end before the stop is over.
+        // The election records another end only when a stop is over, so this is an end without an order.
         let _ = self.candidate.ended().await;
         ErrElectionEnded(())
     }
@@ -144,9 +146,9 @@ impl Running {
     /// lets admitted writes finish while it still renews the lease, and then releases the lease. Stop the workload
     /// first.
     ///
-    /// If writes do not finish within the drain timeout, they are cut off. If a write ended without an answer, the
-    /// lease is released only when the [safety margin](crate::LeaseTiming::safety_margin) has passed since that end. If
-    /// the lease would expire before that, it is left to expire.
+    /// If writes do not finish within the drain timeout, the election cuts them off. If a write ended without an
+    /// answer, the election releases the lease only when the [safety margin](crate::LeaseTiming::safety_margin) has
+    /// passed since the end of this write. If the lease would expire before that, the election leaves it to expire.
     ///
     /// So a stop takes at most the drain timeout, the safety margin, and five call timeouts.
     ///
@@ -158,7 +160,7 @@ impl Running {
     /// Stops as [`stop`](Self::stop) does. `work` continues while the admitted writes finish, and is dropped after
     /// that.
     pub(super) async fn stop_with(mut self, work: impl Future) -> LeaseEnd {
-        // After this, a grant that is being made now cannot open the gate.
+        // After this call, a grant that the elector's task makes at the same time cannot open the gate.
         self.gate.seal();
         let stopped = self.stand_down(work).await;
         self.candidate.profile.liveness.end(Ok(stopped));
@@ -168,12 +170,12 @@ impl Running {
         stopped
     }
 
-    /// Hands leadership to another candidate without ending the election. It releases the lease as
-    /// [`stop`](Self::stop) does, and contends again `pause` after that. A follower does not contend during the pause.
-    /// Returns early if the election ends without being told to.
+    /// Hands leadership to another candidate without ending the election. It releases the lease as [`stop`](Self::stop)
+    /// does, then waits for `pause`, and contends again. A follower has nothing to release, but does not contend during
+    /// the pause either. Returns early if the election ends without an order to stop.
     ///
     /// Not cancel-safe: if the future is dropped, the gate stays closed, admitted writes are cut off, and the lease is
-    /// left to expire. The election acquires nothing until the next call.
+    /// left to expire. The election does not acquire the lease again until a later call of `step_down` completes.
     pub async fn step_down(&mut self, pause: Duration) -> LeaseEnd {
         let stopped = self.stand_down(future::pending::<()>()).await;
         self.stay_away(pause).await;
@@ -228,7 +230,7 @@ impl Running {
             let writes = late.writes;
             tracing::warn!(writes, "admitted writes are cut off: {late}");
         }
-        // The end of the term has recorded the writes that were cut off.
+        // When the term ended, it recorded the writes that it cut off as writes without an answer.
         let settles_at = self.leadership().settles_at(self.candidate.timing().safety_margin());
         let at_most = settles_at.saturating_since(self.leadership().now());
         if !at_most.is_zero() {

@@ -1,5 +1,5 @@
-//! The loop: it tells the machine what happens, does what the machine says, and makes the gate what it has to be. It owns the
-//! grantor, so the gate closes when this task ends, even by a panic (rule S10).
+//! The loop of an election: it tells the machine what happens, makes the calls that the machine wants, and opens and
+//! closes the gate. It owns the grantor, so the gate closes when this task ends, even by a panic (rule S10).
 
 use super::{
     candidate::Profile,
@@ -15,7 +15,7 @@ use crate::{
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use jiff::Timestamp;
 use std::{future::poll_fn, sync::Arc, task::Poll};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::timeout;
 
 type Answer = Result<Option<LeaseRecord>, ErrLock>;
 
@@ -24,26 +24,19 @@ pub(super) struct Task {
     lock: Arc<ReleaseLock<BoxLock>>,
     /// The call under way.
     call: Option<BoxFuture<'static, Answer>>,
-    /// When it was sent, and when it is given up.
-    sent: Instant,
-    gives_up: Instant,
     places: Option<Places>,
-    /// The place for the next call, and the wait for it.
+    /// The place that the next call needs, since a pool limits its calls, and the wait for this place.
     place: Option<Place>,
     queue: Option<BoxFuture<'static, Place>>,
     grantor: Grantor,
     grant: Option<Grant>,
-    /// The deadline of the grant.
-    deadline: Moment,
     orders: Orders,
     /// What the watch has shown: its newest version, and when its last news came. None while there is no watch.
     shown: Option<(u64, Moment)>,
-    /// Another watch shall begin.
+    /// Whether the task has to begin another watch.
     rewatch: bool,
-    /// The last call has failed.
+    /// Whether the last call has failed.
     failing: bool,
-    /// The call under way was sent since what is known may be old.
-    doubted: bool,
     report: Report,
 }
 
@@ -55,24 +48,20 @@ impl Task {
         grantor: Grantor,
         profile: Arc<Profile>,
     ) -> Self {
-        let report = Report::new(profile, &grantor);
+        let report = Report::new(profile);
         Self {
             machine,
             lock: Arc::new(ReleaseLock::new(lock, &grantor)),
             call: None,
-            sent: Instant::now(),
-            gives_up: Instant::now(),
             places,
             place: None,
             queue: None,
             orders: grantor.orders(),
             grantor,
             grant: None,
-            deadline: Moment::default(),
             shown: None,
             rewatch: false,
             failing: false,
-            doubted: false,
             report,
         }
     }
@@ -86,11 +75,11 @@ impl Task {
             if let Some(term) = self.orders.take_asked() {
                 self.machine.give_way(&term);
             }
-            // The gate is closed before the process is looked at: so no work and no write is missed.
+            // If the gate has to close, close it first, and only then look for writes that are under way. So no write
+            // is missed.
             self.apply_gate(&leadership, now);
-            self.machine.order(self.orders.intent());
+            self.machine.handle_order(self.orders.intent());
             let busy = self.busy(&leadership);
-            self.doubted = if self.call.is_none() { self.machine.is_in_doubt() } else { self.doubted };
             let next = self.machine.poll(busy, Timestamp::now(), now);
             self.apply_gate(&leadership, now);
             self.report.tell(&self.machine, self.grant.is_some(), &self.grantor, now);
@@ -117,13 +106,8 @@ impl Task {
                 biased;
                 answer = answered(&mut self.call) => self.on_answer(answer, leadership.now()),
                 place = queued(&mut self.queue) => self.place = Some(place),
-                () = sleep_until(self.gives_up), if self.call.is_some() => {
-                    self.call = None;
-                    let waited = self.gives_up.saturating_duration_since(self.sent);
-                    self.on_answer(Err(ErrLock::timeout(waited)), leadership.now());
-                }
                 () = self.orders.changed() => {}
-                // At the deadline the writes that are waited for are cut off.
+                // The task waits for the admitted writes. At the deadline, the gate cuts them off.
                 () = leadership.idle(), if drains => {}
                 () = leadership.sleep_until(until) => {}
                 Some(news) = lease_watch.next() => self.watched(news, leadership.now()),
@@ -133,7 +117,7 @@ impl Task {
 
     // --- the gate ---
 
-    /// Makes the gate what it has to be now.
+    /// Opens, extends or closes the gate, as the machine says.
     fn apply_gate(&mut self, leadership: &Leadership, now: Moment) {
         match self.machine.gate(now) {
             Gate::Shut(loss) => self.lose(loss),
@@ -145,15 +129,10 @@ impl Task {
             }
             Gate::Open { term, deadline } => {
                 match &self.grant {
-                    Some(grant) if grant.term().is_same(&term) => {
-                        if self.deadline < deadline {
-                            // An error means that the term has just ended.
-                            let _ = grant.extend(deadline);
-                        }
-                    }
+                    // An error means that the term has just ended.
+                    Some(grant) if grant.term().is_same(&term) => drop(grant.extend(deadline)),
                     _ => self.begin_term(term, deadline),
                 }
-                self.deadline = deadline;
                 if !self.grant.as_ref().is_some_and(Grant::is_valid) {
                     // Another part of the process has ended the term, or lets none begin.
                     self.lose(Loss::Abandoned);
@@ -192,7 +171,7 @@ impl Task {
         }
     }
 
-    /// The lease has been left.
+    /// Reports how this process has left the lease.
     fn done(&self, how: Result<(), &'static str>) {
         let is_news = self.grantor.note_left(how.is_ok());
         if let (true, Err(reason)) = (is_news, how) {
@@ -207,9 +186,8 @@ impl Task {
         if call.what == LeaseCall::Renew && !self.machine.is_failing() {
             self.look_at_the_watch(now);
         }
-        self.report.begins(&call, now);
-        self.sent = Instant::now();
-        self.gives_up = self.sent + self.report.profile.timing.call_timeout();
+        Report::begins(&call);
+        let patience = self.report.profile.timing.call_timeout();
         let (lock, place) = (self.lock.clone(), self.place.take());
         let made = async move {
             let _place = place;
@@ -219,10 +197,12 @@ impl Task {
                 (Some(seen), Some(update)) => lock.update(seen, update).await.map(Some),
             }
         };
-        self.call = Some(made.boxed());
+        let timed =
+            timeout(patience, made).map(move |made| made.unwrap_or_else(|_| Err(ErrLock::timeout(patience))));
+        self.call = Some(timed.boxed());
     }
 
-    /// Waits for a place if a call is due, and gives it back if none is.
+    /// If a call is due, begins to wait for a place. If no call is due, gives the place back.
     fn look_for_a_place(&mut self, now: Moment) {
         if !self.machine.is_due(now) {
             (self.place, self.queue) = (None, None);
@@ -233,18 +213,21 @@ impl Task {
 
     fn on_answer(&mut self, answer: Answer, now: Moment) {
         let own = &self.report.profile.lease;
-        let answer = answer.and_then(|lease| lease.map(|it| it.of(own)).transpose());
+        let answer = answer.and_then(|lease| lease.map(|lease| lease.of(own)).transpose());
         let timed_out = answer.as_ref().is_err_and(|error| error.kind() == ErrLockKind::Timeout);
         // After a timeout, the next call does not use the hung connection (rule S9).
         let stuck = if timed_out { self.lock.reconnect() } else { None };
+        // A conflict is no failure: the API server has answered.
         let failed = answer.as_ref().is_err_and(|error| error.kind() != ErrLockKind::Conflict);
-        // If calls work again, the watch may too, but its pauses have grown meanwhile.
-        self.rewatch |= self.failing && !failed && self.shown.is_none();
-        self.failing = failed;
-        self.report.answers(&answer, stuck, &self.grantor, now);
-        let outcome = self.machine.answered(answer, now);
-        let what = self.report.outcome(outcome, &self.machine, &self.grantor, now);
-        if what == LeaseCall::Read && !self.doubted {
+        let recovers = std::mem::replace(&mut self.failing, failed) && !failed;
+        let (Some(call), polls) = (self.machine.under_way(), self.machine.polls()) else { return };
+        self.report.answers(call, &answer, stuck, &self.grantor, now);
+        let outcome = self.machine.handle_answer(answer, now);
+        Report::outcome(call.0, outcome, &self.machine, &self.grantor, now);
+        // If calls work again, the watch may work again too. Begin it at once, because the pauses between watches have
+        // grown meanwhile.
+        self.rewatch |= recovers && self.shown.is_none();
+        if polls {
             self.look_at_the_watch(now);
         }
     }
@@ -265,11 +248,11 @@ impl Task {
                 self.shown.map(|_| (before.max(record.version().unwrap_or(0)), now))
             }
         };
-        self.machine.watched(news, now);
+        self.machine.handle_watch(news, now);
     }
 
-    /// Asks for another watch if this one has not shown what another source has. Not if it showed something a moment ago,
-    /// since an answer may be faster than the watch.
+    /// Asks for another watch if this one has not shown the newest version that this candidate knows. But if the watch
+    /// has shown something a moment ago, it may only be slower than the answer to a call, so this does nothing.
     fn look_at_the_watch(&mut self, now: Moment) {
         let pause = self.report.profile.timing.pause();
         let is_silent =
@@ -285,7 +268,7 @@ async fn answered(call: &mut Option<BoxFuture<'static, Answer>>) -> Answer {
     answer
 }
 
-/// The place for the next call. Waits for ever if none is waited for. Cancel-safe.
+/// The place for the next call. Waits for ever if the task does not wait for a place. Cancel-safe.
 async fn queued(queue: &mut Option<BoxFuture<'static, Place>>) -> Place {
     let place = poll_fn(|cx| queue.as_mut().map_or(Poll::Pending, |queue| queue.poll_unpin(cx))).await;
     *queue = None;

@@ -53,7 +53,7 @@ fn s4_a_term_without_open_writes_leaves_nothing() {
     let (grantor, leadership, _clock) = stage();
     lead(&grantor).end(Loss::Taken);
     assert_eq!(leadership.unanswered(), None);
-    // A release waits for all writes before it. The record of this one comes from its own end.
+    // An election releases only after all writes, so a release records no write. This write is recorded when it ends.
     let grant = lead(&grantor);
     let open = leadership.admit().unwrap();
     grant.end(Loss::Released);
@@ -72,43 +72,43 @@ fn s4_write_without_an_answer_at_the_clocks_origin_counts() {
     assert!(leadership.unanswered().is_some());
 }
 
-/// A write that outlives more than eight terms learns how the oldest of these was lost.
 #[test]
-fn eight_ended_terms_are_remembered() {
+fn write_of_an_earlier_term_learns_how_the_last_one_was_lost() {
     let (grantor, leadership, _clock) = stage();
-    let writes: Vec<_> = (0..10)
-        .map(|number| {
-            let grant = lead(&grantor);
-            let write = leadership.admit().unwrap();
-            grant.end(if number == 2 { Loss::Abandoned } else { Loss::Taken });
-            write
-        })
-        .collect();
-    let losses: Vec<_> = writes.iter().map(super::WritePermit::loss).collect();
-    assert_eq!(losses[..3], [Loss::Abandoned; 3]);
-    assert_eq!(losses[3..], [Loss::Taken; 7]);
+    let writes = [Loss::Taken, Loss::Abandoned].map(|loss| {
+        let grant = lead(&grantor);
+        let write = leadership.admit().unwrap();
+        grant.end(loss);
+        assert_eq!(write.loss(), loss);
+        write
+    });
+    assert_eq!(writes.map(|write| write.loss()), [Loss::Abandoned; 2]);
 }
 
 #[test]
 fn a_release_alone_is_no_lapse() {
     let (grantor, leadership, _clock) = stage();
-    let mut lapse = leadership.lapse();
-    assert!(!lapse.occurred());
+    let mut term_loss = leadership.term_loss();
+    assert!(!term_loss.occurred());
     lead(&grantor).end(Loss::Released);
-    assert!(!lapse.occurred(), "all writes had ended");
+    assert!(!term_loss.occurred(), "all writes had ended");
     lead(&grantor).end(Loss::Taken);
-    assert!(lapse.occurred());
-    assert!(!lapse.occurred(), "it was reported");
+    assert!(term_loss.occurred());
+    assert!(!term_loss.occurred(), "it was reported");
     lead(&grantor).end(Loss::Released);
     lead(&grantor).end(Loss::Released);
-    assert!(lapse.occurred(), "a term has begun and ended unseen");
+    assert!(term_loss.occurred(), "a term has begun and ended unseen");
 }
 
 #[test]
 fn an_election_that_has_not_begun_gets_no_term() {
     let grantor = Grantor::of_election(Arc::new(Set(1_000.into())));
     let leadership = grantor.leadership();
-    assert!(leadership.trouble().is_some_and(|it| it.contains("not")), "{:?}", leadership.trouble());
+    assert!(
+        leadership.trouble().is_some_and(|trouble| trouble.contains("not")),
+        "{:?}",
+        leadership.trouble()
+    );
     let refused = grantor.grant(Term::new("u", 1), LATE).unwrap_err();
     assert_eq!(refused, ErrTooLate(()));
     assert!(refused.to_string().contains("leadership needs a new grant"), "{refused}");
@@ -175,24 +175,24 @@ fn a_term_keeps_what_it_was_given() {
 fn a_term_that_closes_admits_nothing_but_goes_on() {
     let (grantor, leadership, clock) = stage();
     let grant = lead(&grantor);
-    let tenure = leadership.terms().next().now_or_never().flatten().unwrap();
-    assert!(tenure.is_open());
-    assert!(tenure.closing().now_or_never().is_none());
+    let term = leadership.terms().next().now_or_never().flatten().unwrap();
+    assert!(term.is_open());
+    assert!(term.closing().now_or_never().is_none());
     grantor.close();
-    assert!(!tenure.is_open());
-    assert!(tenure.closing().now_or_never().is_some());
-    assert!(tenure.over().now_or_never().is_none());
+    assert!(!term.is_open());
+    assert!(term.closing().now_or_never().is_some());
+    assert!(term.over().now_or_never().is_none());
     clock.0.store(3_000, Ordering::SeqCst);
     grant.end(Loss::Released);
-    assert!(tenure.over().now_or_never().is_some());
-    assert_eq!(tenure.ended_at(), Moment::from_nanos(3_000));
+    assert!(term.over().now_or_never().is_some());
+    assert_eq!(term.ended_at(), Moment::from_nanos(3_000));
     clock.0.store(4_000, Ordering::SeqCst);
-    (0..8).for_each(|_| lead(&grantor).end(Loss::Taken));
-    assert_eq!(tenure.ended_at(), Moment::from_nanos(0), "its record is gone");
+    lead(&grantor).end(Loss::Taken);
+    assert_eq!(term.ended_at(), Moment::from_nanos(0), "its record is gone");
 }
 
-/// Once armed, this clock reports one nanosecond before the deadline. It answers only after another thread has seen the
-/// deadline pass.
+/// Once this clock is armed, its next reading is one nanosecond before the deadline. The clock returns this reading only
+/// after another thread has seen a time at which the deadline has passed.
 #[derive(Debug)]
 struct Edge {
     now: AtomicU64,
@@ -217,8 +217,8 @@ impl Clock for Edge {
     }
 }
 
-/// A renewal is in time but recorded late. A thread that looks in between sees a passed deadline. What it has seen to end
-/// must not go on.
+/// A renewal is in time, but its thread records it late. Another thread that looks in between sees a passed deadline. It
+/// must not report the end of a term that then goes on.
 #[test]
 fn s1_renewal_at_the_last_moment_ends_nothing() {
     type Look = fn(&Leadership, &Grant, &WritePermit, &GrantedTerm, &mut TermLoss) -> bool;
@@ -228,9 +228,9 @@ fn s1_renewal_at_the_last_moment_ends_nothing() {
         ("gate", |leadership, _, _, _, _| leadership.can_write()),
         ("grant", |_, grant, _, _, _| grant.is_valid()),
         ("write", |_, _, write, _, _| write.is_valid()),
-        ("tenure", |_, _, _, tenure, _| tenure.over().now_or_never().is_none()),
-        ("open", |_, _, _, tenure, _| tenure.is_open()),
-        ("lapse", |_, _, _, _, lapse| !lapse.occurred()),
+        ("term", |_, _, _, term, _| term.over().now_or_never().is_none()),
+        ("open", |_, _, _, term, _| term.is_open()),
+        ("term_loss", |_, _, _, _, term_loss| !term_loss.occurred()),
     ];
     for (name, look) in looks {
         let clock = Arc::new(Edge {
@@ -244,20 +244,20 @@ fn s1_renewal_at_the_last_moment_ends_nothing() {
         let leadership = grantor.leadership();
         let (grant, later) = (lead(&grantor), LATE.saturating_add(Duration::from_secs(1)));
         let write = leadership.admit().unwrap();
-        let tenure = leadership.terms().next().now_or_never().flatten().unwrap();
-        let mut lapse = leadership.lapse();
+        let term = leadership.terms().next().now_or_never().flatten().unwrap();
+        let mut term_loss = leadership.term_loss();
         clock.armed.store(true, Ordering::SeqCst);
         let goes_on = thread::scope(|scope| {
             let renewing = scope.spawn(|| grant.extend(later));
             clock.reached.wait();
             clock.now.store(LATE.as_nanos(), Ordering::SeqCst);
             clock.seen.store(true, Ordering::SeqCst);
-            let goes_on = look(&leadership, &grant, &write, &tenure, &mut lapse);
+            let goes_on = look(&leadership, &grant, &write, &term, &mut term_loss);
             renewing.join().unwrap().unwrap();
             goes_on
         });
         assert!(goes_on, "{name}: it was renewed");
         clock.now.store(later.as_nanos(), Ordering::SeqCst);
-        assert!(!look(&leadership, &grant, &write, &tenure, &mut lapse), "{name}: it has run out");
+        assert!(!look(&leadership, &grant, &write, &term, &mut term_loss), "{name}: it has run out");
     }
 }

@@ -48,7 +48,8 @@ impl Grantor {
         Self { inner: Arc::new(Inner::new(clock, State::default())) }
     }
 
-    /// Makes the leadership of an election. It has no term before [`begin`](Self::begin), and says why.
+    /// Makes the leadership of an election. Before [`begin`](Self::begin), no term can begin, and
+    /// [`Leadership::trouble`] gives the reason.
     pub(crate) fn of_election(clock: Arc<dyn Clock>) -> Self {
         Self { inner: Arc::new(Inner::new(clock, State::not_begun())) }
     }
@@ -60,12 +61,13 @@ impl Grantor {
             .send_if_modified(|state| state.intent == Intent::NotBegun && state.want(Intent::Contend));
     }
 
-    /// Follows what the rest of the process wants.
+    /// Returns [`Orders`], from which the election learns what the rest of the process wants.
     pub(crate) fn orders(&self) -> Orders {
         Orders::new(self.inner.clone())
     }
 
-    /// Records how the lease has been left, if it was to be left. Returns whether this is news.
+    /// If this process wanted to leave the lease, records that the election has left it, and whether the lease was
+    /// `released`. Returns whether the intent has changed.
     pub(crate) fn note_left(&self, released: bool) -> bool {
         let mut is_news = false;
         self.inner.state.send_if_modified(|state| {
@@ -94,11 +96,12 @@ impl Grantor {
 
     /// Opens the gate for `term` until `deadline`, and ends any earlier grant.
     ///
-    /// The deadline is the instant *before* the acquiring call was sent, plus the renew deadline
-    /// ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)).
+    /// Read the clock *before* you send the call that acquires the lease. The deadline is that instant plus the renew
+    /// deadline ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)).
     ///
     /// # Errors
-    /// [`ErrTooLate`] if the deadline has passed already, or if the election is stopping or standing down.
+    /// [`ErrTooLate`] if the deadline has passed already. Also if the process lets no term begin now, because its election has
+    /// not begun, stops or stands down, or because the work of its last term has not ended.
     pub fn grant(&self, term: Term, deadline: Moment) -> Result<Grant, ErrTooLate> {
         let mut number = None;
         self.inner.state.send_if_modified(|state| {
@@ -113,9 +116,9 @@ impl Grantor {
             true
         });
         let number = number.ok_or(ErrTooLate(()))?;
-        // The writes of the earlier grant end with it.
+        // Wake the writes of the earlier grant: they have ended with that grant.
         self.inner.ended.ring();
-        // Last: a log that blocks holds up neither the deadline nor those writes.
+        // Log last: then a log that blocks delays neither the deadline nor the end of those writes.
         tracing::info!(%term, fencing_token = term.fencing_token(), "leadership gained");
         Ok(Grant::new(self.inner.clone(), term, number))
     }
@@ -142,22 +145,20 @@ impl Grantor {
         });
     }
 
-    /// Records why the election makes no progress, or that a trouble is over: one trouble of each sort `what`, by its kind (a word
-    /// for log fields) and its details (what is wrong, and what to do). `what` begins the message. Call it at each failure.
+    /// Records why the election makes no progress, or, with None, that a trouble is over.
     ///
-    /// [`Leadership::trouble`] and the error of each rejected write show the first one that lasts. The log has a warning when a
-    /// kind is new, and again every five minutes, and a line when the trouble is over. This does not open or close the gate, and
-    /// [`changes`](Leadership::changes) does not report it.
+    /// `what` is the sort of the trouble: there is one trouble of each sort, and its message begins with `what`. `trouble`
+    /// has the kind (a word for log fields) and the details (what is wrong, and what to do). Call this at each failure.
+    ///
+    /// [`Leadership::trouble`] and the error of each rejected write show the first trouble that lasts. The log has a
+    /// warning when a kind is new, and again every five minutes, and a line when the trouble is over. This does not open
+    /// or close the gate, and [`changes`](Leadership::changes) does not report it.
     pub fn set_trouble(&self, what: &'static str, trouble: Option<(&'static str, &dyn Display)>) {
         self.inner.set_trouble(what, trouble);
     }
 
-    /// Lets these sorts of trouble come before all others.
-    pub(crate) fn rank_troubles_first(&self, sorts: &[&'static str]) {
-        self.inner.rank_troubles_first(sorts);
-    }
-
-    /// Records that a write may have ended at `at` without an answer: an earlier process of this candidate may have sent one.
+    /// Records that a write may have ended at `at` without an answer: an earlier process of this candidate may have sent
+    /// such a write.
     pub(crate) fn note_unanswered(&self, at: Moment) {
         self.inner.note_unanswered(at);
     }
@@ -207,8 +208,8 @@ impl Closer {
         self.inner.revoke(loss);
     }
 
-    /// Closes the gate, and lets no term begin until [`contend`](Self::contend): neither a later grant opens it, nor one that
-    /// another thread is making now.
+    /// Closes the gate, and lets no term begin until [`contend`](Self::contend). A later grant does not open the gate, and
+    /// neither does a grant that another thread is making now.
     pub(crate) fn close(&self) {
         self.inner.close_and(|state| {
             state.want(Intent::Keep);
@@ -229,12 +230,12 @@ impl Closer {
         self.inner.state.send_if_modified(|state| state.want(Intent::Keep));
     }
 
-    /// Has the lease left. Close the gate before, and let the admitted writes finish.
+    /// Asks the election to leave the lease. Before this call, close the gate, and let the admitted writes finish.
     pub(crate) fn leave(&self) {
         self.inner.state.send_if_modified(|state| state.want(Intent::Leave));
     }
 
-    /// Waits until the lease has been left, and returns whether this process does not hold it any more. Cancel-safe.
+    /// Waits until the election has left the lease. Returns true if this process no longer holds the lease. Cancel-safe.
     pub(crate) async fn left(&self) -> bool {
         let mut state = self.inner.state.subscribe();
         loop {

@@ -10,14 +10,10 @@ use super::{
 };
 use crate::rate_limited_log::Line;
 use std::{
-    collections::VecDeque,
     fmt::Display,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
 };
-
-/// How many ended grants are remembered.
-const ENDS: usize = 8;
 
 /// The trouble of a leadership that can have no more grants.
 pub(crate) const ENDED: &str = "the leader election has ended; restart the process to contend again";
@@ -29,11 +25,12 @@ pub(crate) const NOT_BEGUN: &str = "the election of this process has not begun: 
 pub(super) struct Inner {
     pub(super) word: Word,
     pub(super) clock: Arc<dyn Clock>,
-    /// When an admitted write last ended without an answer; 0 if none has. It outlives the term (rule S4).
+    /// When an admitted write last ended without an answer; 0 if every write was answered. The end of a term does not
+    /// reset this time (rule S4).
     unanswered: AtomicU64,
-    /// All other state. The word changes only under its lock, except to close or revoke.
+    /// All other state. A thread changes the word only while it holds the lock of this state.
     pub(super) state: Watched<State>,
-    /// Its first text is in the state too, where readers find it.
+    /// All troubles. The state also keeps the text of the first trouble, and readers take the text from there.
     troubles: Mutex<Troubles>,
     /// Woken when a grant ends.
     pub(super) ended: Bell,
@@ -46,8 +43,8 @@ pub(super) struct Inner {
 pub(super) struct State {
     /// The present grant, until its end is recorded.
     pub(super) current: Option<Current>,
-    /// How the last grants ended. The newest is last.
-    ends: VecDeque<End>,
+    /// How the last grant ended.
+    last_end: Option<End>,
     /// True while the gate admits no new writes and the admitted ones finish.
     pub(super) closing: bool,
     pub(super) intent: Intent,
@@ -57,7 +54,7 @@ pub(super) struct State {
     pub(super) asked: Option<Term>,
     /// The last known holder of the lease.
     pub(super) holder: Option<Arc<str>>,
-    /// The first text of the troubles.
+    /// The text of the trouble that ranks first.
     trouble: Option<Arc<str>>,
 }
 
@@ -72,7 +69,7 @@ pub(super) struct Current {
 pub(super) struct End {
     pub(super) number: u64,
     pub(super) loss: Loss,
-    /// When it ended. This is the deadline if the deadline had passed by then.
+    /// When the grant ended. If the deadline passed before the end was recorded, this is the deadline.
     pub(super) at: Moment,
 }
 
@@ -103,24 +100,25 @@ impl Inner {
         self.clock.now().as_nanos()
     }
 
-    /// The time, for destructors: a panic of the clock there would abort the process. None if the clock panics.
+    /// The present time, for destructors: a panic of the clock in a destructor can abort the process. Returns None if the
+    /// clock panics.
     pub(super) fn time_of_end(&self) -> Option<Moment> {
         catch_unwind(AssertUnwindSafe(|| self.clock.now())).ok()
     }
 
     /// Whether a write would be admitted now.
     pub(super) fn is_open(&self) -> bool {
-        self.surely(|word| word.is_open(|| self.now()))
+        self.recheck_locked(|word| word.is_open(|| self.now()))
     }
 
-    /// Whether `grant` goes on. If not, it never does again.
+    /// Whether `grant` continues. After this has returned false, `grant` never continues again.
     pub(super) fn is_valid(&self, grant: u64) -> bool {
-        self.surely(|word| word.is_valid(grant, || self.now()))
+        self.recheck_locked(|word| word.is_valid(grant, || self.now()))
     }
 
-    /// Looks again before it says no: another thread may be in the middle of a grant or a renewal. Takes no lock to say
-    /// yes.
-    pub(super) fn surely(&self, look: impl Fn(&Word) -> bool) -> bool {
+    /// Returns what `look` says of the word. If the first answer is no, looks again under the lock, because another thread
+    /// may be in the middle of a grant or a renewal. If the first answer is yes, takes no lock.
+    pub(super) fn recheck_locked(&self, look: impl Fn(&Word) -> bool) -> bool {
         look(&self.word) || self.after_changes(look)
     }
 
@@ -143,10 +141,6 @@ impl Inner {
 
     // --- troubles ---
 
-    pub(super) fn rank_troubles_first(&self, sorts: &[&'static str]) {
-        self.troubles().rank_first(sorts);
-    }
-
     pub(super) fn set_trouble(&self, what: &'static str, trouble: Option<(&'static str, &dyn Display)>) {
         let mut troubles = self.troubles();
         let line = troubles.set(what, trouble, self.clock.now());
@@ -158,7 +152,7 @@ impl Inner {
             });
         }
         drop(troubles);
-        // Last: a log that blocks holds up no reader.
+        // Log last, without the locks: then a log that blocks delays no reader.
         line.into_iter().for_each(Line::log);
     }
 
@@ -211,16 +205,14 @@ impl Inner {
         self.word.revoke();
         // Read the clock after the word has changed: this grant admits no write after this time.
         let now = self.time_of_end().or(deadline.map(Moment::from_nanos)).unwrap_or(Moment::from_nanos(0));
-        // Admitted writes are cut off, even if their tasks notice it late. A release has waited for all of them.
+        // This end cuts off the writes under way, even if their tasks notice it late. Before a release, the election has
+        // waited for all writes.
         if loss != Loss::Released && self.word.admitted() > 0 {
             self.note_unanswered(now);
         }
         state.closing = false;
-        if state.ends.len() == ENDS {
-            state.ends.pop_front();
-        }
         let at = deadline.map_or(now, |deadline| now.min(Moment::from_nanos(deadline)));
-        state.ends.push_back(End { number, loss, at });
+        state.last_end = Some(End { number, loss, at });
         Some(term)
     }
 
@@ -258,7 +250,7 @@ impl State {
         }
     }
 
-    /// Sets what this process wants, unless the grantor is gone. Returns whether this is news.
+    /// Sets what this process wants, unless the grantor is gone. Returns whether the intent has changed.
     pub(super) fn want(&mut self, intent: Intent) -> bool {
         let is_news = self.intent != Intent::Gone && self.intent != intent;
         if is_news {
@@ -278,9 +270,9 @@ impl State {
         }
     }
 
-    /// How `grant` ended. If its record is gone, returns the oldest record that is left.
+    /// How `grant` ended. If a later grant has ended since then, returns how that one ended.
     pub(super) fn end_of(&self, grant: u64) -> Option<End> {
-        self.ends.iter().find(|end| end.number >= grant).copied()
+        self.last_end.filter(|end| end.number >= grant)
     }
 
     /// The state that observers see.
@@ -289,7 +281,7 @@ impl State {
             term: self.current.as_ref().map(|current| current.term.clone()),
             closing: self.closing,
             holder: self.holder.clone(),
-            lost: self.ends.back().map(|end| end.loss),
+            lost: self.last_end.map(|end| end.loss),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with an election: one table of the sorts of trouble, of which each has its log.
+//! What is wrong with an election: one table, with a log for each sort of trouble.
 
 use super::clock::Moment;
 use crate::rate_limited_log::{Line, RateLimitedLog};
@@ -10,12 +10,8 @@ pub(super) struct Troubles {
 }
 
 impl Troubles {
-    /// Lets these sorts of trouble come before all others.
-    pub(super) fn rank_first(&mut self, sorts: &[&'static str]) {
-        self.table.splice(0..0, sorts.iter().copied().map(RateLimitedLog::new));
-    }
-
-    /// Records a trouble of the sort `what`, by its kind and its details, or that there is none. Returns the line for the log.
+    /// Records a trouble of the sort `what`, by its kind and its details, or, with None, that this trouble is over. Returns
+    /// the line for the log.
     pub(super) fn set(
         &mut self,
         what: &'static str,

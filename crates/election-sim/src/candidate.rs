@@ -217,7 +217,7 @@ impl Candidate {
     pub fn take_orders(&mut self) {
         let (intent, asked) = (self.intent(), self.asked.take());
         if let Elector::Ours(machine) = &mut self.elector {
-            machine.order(intent);
+            machine.handle_order(intent);
             if let Some(term) = asked {
                 machine.give_way(&term);
             }
@@ -264,7 +264,7 @@ impl Candidate {
         let local = self.now(now);
         match &mut self.elector {
             // What it says is for the log.
-            Elector::Ours(machine) => drop(machine.answered(answer, local)),
+            Elector::Ours(machine) => drop(machine.handle_answer(answer, local)),
             Elector::Other(other) => other.answered(answer, local),
         }
     }
@@ -272,7 +272,7 @@ impl Candidate {
     pub fn hears(&mut self, news: WatchNews, now: u64) {
         let local = self.now(now);
         if let Elector::Ours(machine) = &mut self.elector {
-            machine.watched(news, local);
+            machine.handle_watch(news, local);
         }
         self.poll_at = now;
     }

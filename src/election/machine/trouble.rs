@@ -1,7 +1,7 @@
 //! What the rest of the process may know, and what is wrong, in words for a person.
 
-use super::state::{Machine, Reason, Seen, Staleness};
-use crate::{leadership::Moment, lease::LeaseRecord};
+use super::{known::Seen, state::Machine, terms::Reason};
+use crate::{election::hooks::LeaseCall, leadership::Moment, lease::LeaseRecord};
 
 impl Machine {
     /// The lease, as last seen.
@@ -9,36 +9,43 @@ impl Machine {
         self.seen().map(|seen| &seen.stored.record)
     }
 
-    /// When the claim was sent that the lease holds. None if it holds none of a term of this process, or a stop has left it.
+    /// When the claim was sent that the lease shows, if the lease shows a claim of the last term of this process, and no stop has
+    /// left it.
     pub(crate) fn renewed(&self) -> Option<Moment> {
         let mine =
-            self.seen().is_some_and(|seen| self.is_mine(&seen.stored)) && self.is_in(self.led.as_ref());
-        (mine && (!self.is_ending() || self.term.is_some())).then_some(self.claimed)
+            self.seen().is_some_and(|seen| self.is_mine(&seen.stored)) && self.shows(self.terms.last());
+        (mine && (!self.is_ending() || self.terms.active().is_some())).then_some(self.terms.claimed)
     }
 
-    /// Whether the lease is free to take.
+    /// Whether this candidate could take the lease now.
     pub(crate) fn is_free(&self, now: Moment) -> bool {
-        self.term.is_none() && self.is_free_from(now).is_some_and(|from| from <= now)
+        self.terms.active().is_none() && self.is_free_from(now).is_some_and(|from| from <= now)
     }
 
     /// Whether the last write or read has failed, and nothing has worked since.
     pub(crate) const fn is_failing(&self) -> bool {
-        self.failures > 0
+        self.pace.failures > 0
     }
 
-    /// Whether it loses each race. Another candidate that wins one ends that.
+    /// Whether this candidate has lost so many races in a row that something is wrong. If another candidate is seen to win a race,
+    /// the count begins anew.
     pub(crate) const fn loses_each_race(&self) -> bool {
-        self.failures > 8
+        self.pace.failures > 8
     }
 
-    /// Whether what is known may be old.
-    pub(crate) fn is_in_doubt(&self) -> bool {
-        self.staleness != Staleness::Fresh
+    /// The call under way, and when it was sent.
+    pub(crate) fn under_way(&self) -> Option<(LeaseCall, Moment)> {
+        self.calls.flight.as_ref().map(|flight| (flight.call.what, flight.sent))
+    }
+
+    /// Whether the call under way is a read that is due because no news came.
+    pub(crate) fn polls(&self) -> bool {
+        self.calls.flight.as_ref().is_some_and(|flight| flight.call.update.is_none() && !flight.doubts)
     }
 
     /// What is wrong with the lease, and what to do: a word for log fields, and a sentence.
     pub(crate) fn oddity(&self) -> Option<(&'static str, String)> {
-        if let Some(differs) = self.altered {
+        if let Some(differs) = self.known.altered {
             let details = format!(
                 "the API server stores another value for {differs} than this candidate writes, so it cannot lead; exempt \
                  this lease from the webhook that changes it"
@@ -67,16 +74,16 @@ impl Machine {
     /// Whether another process of this crate holds the lease under this candidate's name. Another elector may have had the name
     /// before, and a person may have written it.
     fn is_namesake(&self, seen: &Seen) -> bool {
-        let claims = seen.stored.claim().is_some_and(|it| it.process != self.process);
+        let claims = seen.stored.claim().is_some_and(|claim| claim.process != self.process);
         claims && seen.stored.record.holder() == Some(self.me.as_str()) && !seen.own
     }
 
-    /// The same of another election of this process.
+    /// Whether another election of this very process holds the lease under this candidate's name.
     fn is_of_this_process(&self, seen: &Seen) -> bool {
-        self.is_namesake(seen) && seen.stored.claim().is_some_and(|it| (self.runs_here)(it.process))
+        self.is_namesake(seen) && seen.stored.claim().is_some_and(|claim| (self.runs_here)(claim.process))
     }
 
-    /// Why this process does not take the lease at once although it held its name when it began, in words.
+    /// Why this process does not take the lease at once, although the lease had its name when it began: in words for a person.
     pub(crate) fn earlier_process(&self) -> Option<&'static str> {
         let seen = self.seen().filter(|seen| !seen.is_news)?;
         if self.is_namesake(seen) && !self.is_of_this_process(seen) {
@@ -84,23 +91,24 @@ impl Machine {
                 "another process holds the lease under this identity, and may still run; this process waits for the lease's end",
             );
         }
-        self.closing.as_ref().filter(|it| it.reason == Reason::EndedSoon).map(|_| {
+        self.terms.closing.as_ref().filter(|closing| closing.reason == Reason::EndedSoon).map(|_| {
             "an earlier container of this pod held the lease for less than a lease duration; this process releases it for other \
              candidates once what that container has sent can no longer take effect"
         })
     }
 
-    /// When this process first saw the claim of an earlier container of its pod, whose writes have ended without an answer.
+    /// When this process first saw the claim of an earlier container of its pod. The writes of that container have ended by then,
+    /// perhaps without an answer (rule S4).
     pub fn predecessor_seen(&self) -> Option<Moment> {
-        self.predecessor.map(|it| it.seen)
+        self.known.predecessor.map(|predecessor| predecessor.seen)
     }
 
-    /// Whom this candidate waits for behind its shut gate, and until when.
+    /// The process that this candidate waits for behind its shut gate, and until when.
     pub fn waits_for(&self, now: Moment) -> Option<(&str, Moment)> {
-        self.formers.last_to_end(now)
+        self.known.possible_writers.last_to_end(now)
     }
 
-    /// The same in words, if it takes longer than this candidate's own lease lasts.
+    /// The same in words for a person, if the wait is longer than this candidate's own lease lasts.
     pub(crate) fn long_wait(&self, now: Moment) -> Option<String> {
         let (name, until) = self.waits_for(now)?;
         let rest = until.saturating_since(now);
@@ -115,15 +123,15 @@ impl Machine {
         })
     }
 
-    /// From when a free lease is kept for longer than a candidate needs that watches it. None if it is not kept for another
-    /// one.
+    /// A candidate that watches the lease and has asked for it takes it at once when it is free. This is the moment from which
+    /// that candidate is late. None if the lease is not kept for such a candidate.
     pub(super) fn question_is_late_from(&self) -> Option<Moment> {
-        let seen = self.seen().filter(|seen| seen.stored.record.holder().is_none())?;
-        let question = seen.stored.question().filter(|it| it.who != self.me);
+        let seen = self.seen().filter(|seen| seen.stored.is_free())?;
+        let question = seen.stored.question().filter(|question| question.who != self.me);
         question.map(|_| seen.since.saturating_add(self.timing.pause()))
     }
 
-    /// For whom a free lease is kept for too long, in words.
+    /// Which candidate has asked for the lease and does not take it, although the lease is free: in words for a person.
     pub(crate) fn unanswered_question(&self, now: Moment) -> Option<String> {
         self.question_is_late_from().filter(|from| *from <= now)?;
         let who = self.seen()?.stored.question()?.who.as_str();

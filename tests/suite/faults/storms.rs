@@ -115,3 +115,19 @@ async fn lasting_deletions_make_no_storm() {
     })
     .await;
 }
+
+/// A role without `watch`, and a client that edits the lease before each renewal. A conflict is no failure of the API server, so
+/// the pauses between two attempts to watch grow all the same.
+#[tokio::test(start_paused = true)]
+async fn conflicts_begin_no_watch_that_is_refused() {
+    let server = ApiServer::new();
+    let _refused = server.inject(Fault::forbidden().verb("watch").resource("leases"));
+    let (a, _) = leading(&server, "a").await;
+    for second in 0..MINUTES * 60 {
+        let label = json!({ "second": second.to_string() });
+        server.edit("outsider", LEASE, |lease| lease["metadata"]["labels"] = label).unwrap();
+        pass(Duration::from_secs(1)).await;
+    }
+    let watches = server.reads("a", "watch", "leases");
+    assert!(a.candidate().is_leader() && watches < 30, "{watches} watches");
+}

@@ -1,7 +1,7 @@
 //! Why an election makes no progress: the handle and a rejected write both report it.
 
 use crate::support::{
-    FIRST, SOON, build, builder, candidate, gated, is_not_leader, leading, pass, until, within, write,
+    FIRST, SOON, build, builder, candidate, free, gated, is_not_leader, leading, pass, until, within, write,
 };
 use futures_util::StreamExt;
 use http::Request;
@@ -168,6 +168,7 @@ async fn rejected_write_names_the_failed_renewals() {
 #[tokio::test(start_paused = true)]
 async fn endless_conflicts_are_named() {
     let server = ApiServer::new();
+    free(&server);
     let conflicts = server.inject(Fault::status(409).resource("leases").writes());
     let running = candidate(&server, "a").start();
     until(Duration::from_secs(5), "some races are lost", || conflicts.hits() > 3).await;

@@ -84,10 +84,10 @@ fn candidate_that_sees(states: &[LeaseRecord]) {
     let mut machine = Machine::new(identity, Some("p".into()), 1, priority, LeaseTiming::fast());
     let begin = Moment::from_nanos(1_000_000_000_000);
     let mut now = begin;
-    machine.watched(WatchNews::Up, now);
+    machine.handle_watch(WatchNews::Up, now);
     let mut calls = 0;
     for state in states {
-        machine.watched(WatchNews::Event(LeaseEvent::Seen(state.clone())), now);
+        machine.handle_watch(WatchNews::Event(LeaseEvent::Seen(state.clone())), now);
         if let Some((_, until)) = machine.waits_for(now) {
             assert!(until.saturating_since(now) <= LONGEST_SANE);
         }
@@ -100,8 +100,8 @@ fn candidate_that_sees(states: &[LeaseRecord]) {
                         let after = call.seen.as_ref().map(|seen| seen.with(update));
                         assert!(after.is_none_or(|after| after.holds(update).is_ok()), "{update:?}");
                     }
-                    let _ =
-                        machine.answered(Err(ErrLock::new(ErrLockKind::Timeout, "as the test has it")), now);
+                    let _ = machine
+                        .handle_answer(Err(ErrLock::new(ErrLockKind::Timeout, "as the test has it")), now);
                     now
                 }
                 Next::Wait(until) => {

@@ -90,7 +90,7 @@ impl Rival {
         let pod = Some(format!("pod-of-{name}"));
         let identity = Identity::new(name).unwrap();
         let mut machine = Machine::new(identity, pod, process, priority.map(ranked), timing);
-        machine.watched(WatchNews::Up, now);
+        machine.handle_watch(WatchNews::Up, now);
         Self {
             name: name.to_owned(),
             process,
@@ -200,10 +200,10 @@ impl Rival {
 
     /// Its watch loses all news, and shows the lease anew.
     pub(super) fn relists(&mut self, lease: Option<LeaseRecord>, now: Moment) {
-        self.machine.watched(WatchNews::Down(None), now);
+        self.machine.handle_watch(WatchNews::Down(None), now);
         self.inbox.clear();
         self.inbox.extend(lease.map(LeaseEvent::Seen));
-        self.machine.watched(WatchNews::Up, now);
+        self.machine.handle_watch(WatchNews::Up, now);
         self.turn(now);
     }
 
@@ -212,12 +212,12 @@ impl Rival {
         if let LeaseEvent::Deleted(last) = &event {
             self.deleted = Some(last.uid().to_owned());
         }
-        self.machine.watched(WatchNews::Event(event), now);
+        self.machine.handle_watch(WatchNews::Event(event), now);
         self.turn(now);
     }
 
     pub(super) fn order(&mut self, intent: Intent, now: Moment) {
-        self.machine.order(intent);
+        self.machine.handle_order(intent);
         (self.intent, self.has_stopped) = (intent, false);
         self.turn(now);
     }
@@ -314,7 +314,8 @@ impl Rival {
             self.claimed = sent;
         }
         // What it says is for the log.
-        let _ = self.machine.answered(answer.map_err(|kind| ErrLock::new(kind, "as the test has it")), now);
+        let _ =
+            self.machine.handle_answer(answer.map_err(|kind| ErrLock::new(kind, "as the test has it")), now);
         self.turn(now);
     }
 

@@ -71,9 +71,10 @@ fn news_of_others_alone_end_a_pause() {
         stage.answers.clear();
         stage
     };
-    let label = |stage: &mut Stage| stage.edit(|it| it["metadata"]["labels"]["a"] = json!("b"));
-    let touch =
-        |stage: &mut Stage| stage.edit(|it| it["spec"]["renewTime"] = json!("2030-01-01T00:00:00.000000Z"));
+    let label = |stage: &mut Stage| stage.edit(|lease| lease["metadata"]["labels"]["a"] = json!("b"));
+    let touch = |stage: &mut Stage| {
+        stage.edit(|lease| lease["spec"]["renewTime"] = json!("2030-01-01T00:00:00.000000Z"));
+    };
     let others = |stage: &mut Stage| {
         stage.client_go("second", 4);
         stage.client_go("", 4);
@@ -100,7 +101,7 @@ fn news_of_others_alone_end_a_pause() {
 fn s9_a_holder_that_may_not_read_keeps_its_term() {
     let mut stage = Stage::leading();
     for _ in 0..10 {
-        stage.machine.watched(WatchNews::Up, stage.now);
+        stage.machine.handle_watch(WatchNews::Up, stage.now);
         stage.play(seconds(3), |stage, call| match call.what {
             Read => Err(error(ErrLockKind::Forbidden)),
             _ => stage.carry_out(call),
@@ -125,7 +126,7 @@ fn who_watches_reads_only_if_no_news_come() {
 fn who_polls_reads_once_a_period() {
     let mut stage = Stage::new();
     stage.client_go("other", 3);
-    stage.machine.watched(WatchNews::Down(None), stage.now);
+    stage.machine.handle_watch(WatchNews::Down(None), stage.now);
     stage.pass(seconds(14));
     assert!((5..=7).contains(&stage.calls.len()), "{:?}", stage.calls);
 }

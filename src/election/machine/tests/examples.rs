@@ -12,7 +12,7 @@ use crate::{
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, ops::Range, time::Duration};
 
 pub(super) type Answer = Result<Option<LeaseRecord>, ErrLock>;
 
@@ -56,7 +56,7 @@ impl Stage {
         let mut machine =
             Machine::new(Identity::new("me").unwrap(), Some("here".into()), process, priority, timing);
         let now = Moment::from_nanos(1_000_000_000_000);
-        machine.watched(WatchNews::Up, now);
+        machine.handle_watch(WatchNews::Up, now);
         // As it is made together with the Role.
         let lease = Some(json!({ "metadata": { "uid": "u", "resourceVersion": "100" }, "spec": {} }));
         let (busy, done) = (Busy::default(), None);
@@ -120,7 +120,7 @@ impl Stage {
                 Next::Call(call) => {
                     self.calls.push(call.what);
                     let answer = answer(self, &call);
-                    let _ = self.machine.answered(answer, self.now);
+                    let _ = self.machine.handle_answer(answer, self.now);
                 }
                 Next::Wait(at) if at <= end => {
                     assert!(self.now < at, "it waits for the past");
@@ -182,13 +182,14 @@ impl Stage {
             return Err(error(ErrLockKind::Conflict));
         }
         let name = LeaseName::new("default", "lease").unwrap();
-        let object = present.map_or_else(|| update.new_lease(&name), |it| it.with(update).into_json());
+        let object =
+            present.map_or_else(|| update.new_lease(&name), |record| record.with(update).into_json());
         self.store(Some(object));
         Ok(self.record())
     }
 
     pub(super) fn record(&self) -> Option<LeaseRecord> {
-        self.lease.clone().map(|it| LeaseRecord::from_json(it).unwrap())
+        self.lease.clone().map(|object| LeaseRecord::from_json(object).unwrap())
     }
 
     fn store(&mut self, object: Option<Value>) {
@@ -207,7 +208,7 @@ impl Stage {
         self.now = self.now.saturating_add(Duration::from_micros(1));
         self.store(Some(object));
         let record = self.record().unwrap();
-        self.machine.watched(WatchNews::Event(LeaseEvent::Seen(record)), self.now);
+        self.machine.handle_watch(WatchNews::Event(LeaseEvent::Seen(record)), self.now);
     }
 
     /// A person changes the spec, and the watch shows it.
@@ -217,13 +218,18 @@ impl Stage {
         self.put(object);
     }
 
+    /// A person or another elector writes this annotation, and the watch shows it.
+    pub(super) fn annotate(&mut self, name: &str, value: &str) {
+        self.edit(|lease| lease["metadata"]["annotations"][name] = json!(value));
+    }
+
     pub(super) fn delete(&mut self) {
         let last = self.lease.take().expect("a lease");
         self.version += 1;
         let mut last = last;
         last["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let last = LeaseRecord::from_json(last).unwrap();
-        self.machine.watched(WatchNews::Event(LeaseEvent::Deleted(last)), self.now);
+        self.machine.handle_watch(WatchNews::Event(LeaseEvent::Deleted(last)), self.now);
     }
 
     // --- others ---
@@ -272,6 +278,23 @@ impl Stage {
         matches!(self.gate(), Gate::Open { .. })
     }
 
+    /// Its gate is shut for the first part of this time, and open at its end.
+    #[track_caller]
+    pub(super) fn opens_within(&mut self, millis: Range<u64>) {
+        self.pass(millis.start);
+        assert!(!self.is_open(), "too early");
+        self.pass(millis.end - millis.start);
+        assert!(self.is_open(), "too late");
+    }
+
+    /// The same, and it holds the lease while it waits.
+    #[track_caller]
+    pub(super) fn waits_as_holder(&mut self, millis: Range<u64>) {
+        self.pass(millis.start);
+        assert!(self.holder() == "me" && !self.is_open(), "it holds the lease, and its gate is shut");
+        self.opens_within(0..millis.end - millis.start);
+    }
+
     pub(super) fn deadline(&self) -> Moment {
         match self.gate() {
             Gate::Open { deadline, .. } | Gate::Closing { deadline } => deadline,
@@ -280,7 +303,7 @@ impl Stage {
     }
 
     pub(super) fn holder(&self) -> String {
-        self.record().and_then(|it| it.holder().map(str::to_owned)).unwrap_or_default()
+        self.record().and_then(|record| record.holder().map(str::to_owned)).unwrap_or_default()
     }
 
     pub(super) fn annotation(&self, name: &str) -> Option<String> {
@@ -288,7 +311,7 @@ impl Stage {
     }
 
     pub(super) fn order(&mut self, intent: Intent) {
-        self.machine.order(intent);
+        self.machine.handle_order(intent);
     }
 
     pub(super) fn fails(&mut self, times: usize, kind: ErrLockKind) {

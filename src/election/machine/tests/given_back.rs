@@ -98,8 +98,8 @@ fn s11_work_keeps_the_lease_until_it_has_ended() {
         stage.order(Intent::Keep);
         match told {
             0 => stage.give_way(),
-            1 => stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n3")),
-            _ => stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other")),
+            1 => stage.annotate(ASKED, "other\n3"),
+            _ => stage.annotate(ASKED, "other"),
         }
         stage.pass(seconds(3));
         assert!(!stage.calls.contains(&Release) && stage.holder() == "me", "{told}");
@@ -120,18 +120,18 @@ fn reason_of_the_term_says_how_its_candidate_rests() {
         stage.order(Intent::Keep);
         match question {
             None => stage.give_way(),
-            Some(text) => stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!(text)),
+            Some(text) => stage.annotate(ASKED, text),
         }
         stage.order(Intent::Leave);
         stage.pass(10);
         assert!(stage.done == Some(Ok(())) && stage.holder().is_empty());
         stage.order(Intent::Contend);
-        stage.edit(|it| drop(it["metadata"]["annotations"].as_object_mut().unwrap().remove(ASKED)));
+        stage.edit(|lease| drop(lease["metadata"]["annotations"].as_object_mut().unwrap().remove(ASKED)));
         stage.calls.clear();
         stage.pass(1_900);
         assert_eq!(!stage.calls.contains(&Acquire), rests, "{question:?}");
         stage.claim("other", 7, 3, None);
-        stage.edit(|it| it["metadata"]["annotations"][HOLDER_KEY] = json!("1"));
+        stage.annotate(HOLDER_KEY, "1");
         stage.pass(seconds(2));
         assert_eq!(stage.calls.contains(&Ask), asks, "{question:?}");
         stage.claim("other", 7, 3, None);
@@ -145,12 +145,12 @@ fn reason_of_the_term_says_how_its_candidate_rests() {
 fn order_during_a_claim_is_meant_for_its_term() {
     let mut stage = Stage::new();
     let _ = stage.call();
-    let _ = stage.machine.answered(Ok(stage.record()), stage.now);
+    let _ = stage.machine.handle_answer(Ok(stage.record()), stage.now);
     stage.now = stage.now.saturating_add(Duration::from_millis(5));
     let call = stage.call();
     let answer = stage.carry_out(&call);
     stage.machine.give_way(&stage.record().unwrap().term());
-    stage.machine.answered(answer, stage.now).unwrap();
+    stage.machine.handle_answer(answer, stage.now).unwrap();
     assert!(matches!(stage.gate(), Gate::Closing { .. }), "{:?}", stage.gate());
     stage.pass(10);
     assert!(stage.holder().is_empty());
@@ -162,7 +162,7 @@ fn s4_stop_in_doubt_releases_without_a_read() {
     for timing in [LeaseTiming::default(), LeaseTiming::fast()] {
         let mut stage = Stage::timed(timing);
         stage.pass(100);
-        stage.machine.watched(WatchNews::Up, stage.now);
+        stage.machine.handle_watch(WatchNews::Up, stage.now);
         stage.order(Intent::Leave);
         stage.play(seconds(10), |stage, call| match call.what {
             Read => Err(error(ErrLockKind::Forbidden)),

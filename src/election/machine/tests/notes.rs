@@ -1,7 +1,7 @@
 //! What stands in the annotations is read as it was written, and nonsense is nothing.
 
 use crate::{
-    election::machine::note::{self, Claim, Question, Rests},
+    election::machine::note::{self, Claim, Question, WaitsFor},
     lease::{Identity, LONGEST_SANE},
 };
 use serde_json::json;
@@ -48,12 +48,12 @@ fn a_question_is_a_name_and_perhaps_a_key() {
 
 #[test]
 fn rests_are_rounded_up_and_cut() {
-    let rests = Rests::from([("a".to_owned(), Duration::from_micros(1_500))]);
-    assert_eq!(note::write_rests(&rests), r#"{"a":2}"#);
-    assert_eq!(note::write_rests(&Rests::new()), "{}");
-    let read = |value| note::read_rests(Some(&value));
+    let rests = WaitsFor::from([("a".to_owned(), Duration::from_micros(1_500))]);
+    assert_eq!(note::write_waits_for(&rests), r#"{"a":2}"#);
+    assert_eq!(note::write_waits_for(&WaitsFor::new()), "{}");
+    let read = |value| note::read_waits_for(Some(&value));
     assert_eq!(read(json!(r#"{"a":99999999999999}"#)).unwrap()["a"], LONGEST_SANE);
-    assert_eq!(note::read_rests(None), None);
+    assert_eq!(note::read_waits_for(None), None);
     for odd in
         [json!(""), json!(7), json!("{}}"), json!(r#"{"a":-1}"#), json!("[]"), json!("x".repeat(100_000))]
     {

@@ -31,7 +31,7 @@ fn s4_poll_that_closes_the_gate_releases_nothing() {
     let precedes = objects.clone();
     let mut stage = Stage::preferred("2", move |_| precedes.load(Ordering::SeqCst));
     stage.pass(50);
-    stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n3"));
+    stage.annotate(ASKED, "other\n3");
     stage.pass(10);
     assert!(stage.is_open());
     let counted_while_open = Busy::default();
@@ -62,7 +62,7 @@ fn s4_gate_closes_before_writes_are_counted() {
 #[test]
 fn late_work_keeps_no_lease_from_the_asker() {
     let mut stage = Stage::leading();
-    stage.edit(|it| it["metadata"]["annotations"][ASKED] = json!("other\n2"));
+    stage.annotate(ASKED, "other\n2");
     assert!(matches!(stage.gate(), Gate::Closing { .. }));
     stage.order(Intent::Keep);
     stage.pass(seconds(12));
@@ -100,8 +100,10 @@ fn reverted_claims_make_no_storm() {
             stage.pass(1);
             if stage.holder() == "me" {
                 match kind {
-                    "the spec is wiped" => stage.edit(|it| it["spec"] = json!({})),
-                    "the holder is emptied" => stage.edit(|it| it["spec"]["holderIdentity"] = json!("")),
+                    "the spec is wiped" => stage.edit(|lease| lease["spec"] = json!({})),
+                    "the holder is emptied" => {
+                        stage.edit(|lease| lease["spec"]["holderIdentity"] = json!(""));
+                    }
                     _ => stage.delete(),
                 }
                 reverts = true;
@@ -150,7 +152,7 @@ fn own_name_without_a_claim_is_no_second_process() {
     let mut stage = Stage::new();
     stage.client_go("me", 4);
     stage.pass(100);
-    let trouble = stage.machine.oddity().map(|it| it.1).unwrap_or_default();
+    let trouble = stage.machine.oddity().map(|(_, text)| text).unwrap_or_default();
     assert!(!trouble.contains("another process uses this identity"), "{trouble}");
 }
 
@@ -165,7 +167,9 @@ fn altered_question_is_no_trouble_of_claims() {
     stage.play(200, |stage, call| {
         let answer = stage.carry_out(call);
         if call.what == Ask {
-            hidden(stage, |it| drop(it["metadata"]["annotations"].as_object_mut().unwrap().remove(ASKED)));
+            hidden(stage, |lease| {
+                drop(lease["metadata"]["annotations"].as_object_mut().unwrap().remove(ASKED));
+            });
             return Ok(stage.record());
         }
         answer

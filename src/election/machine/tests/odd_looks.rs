@@ -3,12 +3,12 @@
 use super::examples::{Stage, error, seconds, time};
 use crate::{
     election::{
-        hooks::LeaseCall::{Read, Renew},
+        hooks::LeaseCall::{Acquire, Read, Renew},
         lease_watch::WatchNews,
         machine::{CLAIM, WAITS_FOR},
     },
     leadership::Intent,
-    lease::{ErrLockKind, LeaseEvent},
+    lease::{ErrLockKind, LeaseEvent, LeaseRecord},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) fn hidden(stage: &mut Stage, change: impl FnOnce(&mut Value)) {
 }
 
 pub(super) fn no_watch(stage: &mut Stage) {
-    stage.machine.watched(WatchNews::Down(None), stage.now);
+    stage.machine.handle_watch(WatchNews::Down(None), stage.now);
 }
 
 /// What client-go writes when it finds its own name in the lease: a new time, the same count.
@@ -44,11 +44,11 @@ fn s6_emptied_lease_of_another_elector_is_not_own() {
     let mut stage = Stage::leading();
     no_watch(&mut stage);
     let now = time(stage.wall().checked_add(jiff::SignedDuration::from_secs(1)).unwrap());
-    hidden(&mut stage, |it| {
-        it["spec"]["holderIdentity"] = json!("go");
-        goes_on_as_client_go(it, &now);
+    hidden(&mut stage, |lease| {
+        lease["spec"]["holderIdentity"] = json!("go");
+        goes_on_as_client_go(lease, &now);
     });
-    hidden(&mut stage, |it| it["spec"]["holderIdentity"] = json!(""));
+    hidden(&mut stage, |lease| lease["spec"]["holderIdentity"] = json!(""));
     stage.pass(seconds(6)); // client-go leads for 10 s after its last renewal
     assert!(!stage.is_open(), "two may write");
 }
@@ -63,15 +63,15 @@ fn s6_release_of_another_elector_clears_no_holder() {
     no_watch(&mut stage);
     stage.pass(10);
     let now = time(stage.wall());
-    hidden(&mut stage, |it| {
-        it["spec"]["holderIdentity"] = json!("go");
-        goes_on_as_client_go(it, &now);
+    hidden(&mut stage, |lease| {
+        lease["spec"]["holderIdentity"] = json!("go");
+        goes_on_as_client_go(lease, &now);
     });
     let now = time(stage.wall().checked_add(jiff::SignedDuration::from_secs(1)).unwrap());
-    hidden(&mut stage, |it| {
-        it["spec"]["holderIdentity"] = json!("");
-        it["spec"]["leaseDurationSeconds"] = json!(1);
-        (it["spec"]["renewTime"], it["spec"]["acquireTime"]) = (json!(now), json!(now));
+    hidden(&mut stage, |lease| {
+        lease["spec"]["holderIdentity"] = json!("");
+        lease["spec"]["leaseDurationSeconds"] = json!(1);
+        (lease["spec"]["renewTime"], lease["spec"]["acquireTime"]) = (json!(now), json!(now));
     });
     stage.pass(seconds(5));
     assert!(!stage.is_open(), "the first may write for 5 s more");
@@ -89,7 +89,7 @@ fn s8_own_claim_in_another_object_is_void() {
     assert!(!stage.is_open());
     // Deleted; client-go makes it anew as `u2`, leads, and renews. Then the copy replaces that.
     copy["metadata"]["uid"] = json!("u3");
-    hidden(&mut stage, |it| *it = copy);
+    hidden(&mut stage, |lease| *lease = copy);
     stage.pass(seconds(5));
     assert!(!stage.is_open(), "client-go leads until its deadline");
 }
@@ -119,7 +119,7 @@ fn s7_renewal_that_is_stored_otherwise_ends_the_term() {
             return Err(error(ErrLockKind::Unreachable));
         }
         stage.carry_out(call)?;
-        hidden(stage, |it| it["spec"]["leaseDurationSeconds"] = json!(5));
+        hidden(stage, |lease| lease["spec"]["leaseDurationSeconds"] = json!(5));
         renewed = Some(stage.now);
         Ok(stage.record())
     });
@@ -143,7 +143,7 @@ fn s6_claim_without_its_list_is_no_word() {
     other.claim("second", 8, 4, Some(&json!({ "istio": 15_000 })));
     let mut object = other.lease.unwrap();
     object["metadata"]["annotations"].as_object_mut().unwrap().remove(WAITS_FOR);
-    hidden(&mut stage, |it| *it = object);
+    hidden(&mut stage, |lease| *lease = object);
     stage.pass(seconds(3));
     stage.claim("", 8, 4, Some(&json!({})));
     stage.pass(seconds(2));
@@ -176,9 +176,9 @@ fn s6_lease_that_is_wiped_in_two_steps_is_waited_for() {
         let mut newcomer = Stage::new();
         newcomer.put(wiped.clone());
         newcomer.pass(seconds(1));
-        newcomer.edit(|it| {
-            it["metadata"]["annotations"] = json!({});
-            it["spec"]["leaseTransitions"] = transitions.clone();
+        newcomer.edit(|lease| {
+            lease["metadata"]["annotations"] = json!({});
+            lease["spec"]["leaseTransitions"] = transitions.clone();
         });
         newcomer.pass(seconds(14));
         assert!(!newcomer.is_open(), "the first has not learned of it: {transitions}");
@@ -225,7 +225,7 @@ fn s6_no_release_tells_of_a_holder_that_was_not_shown() {
 #[test]
 fn a_claim_tells_of_a_holder_that_was_not_shown() {
     let mut stage = Stage::new();
-    stage.edit(|it| it["metadata"]["annotations"] = json!({ CLAIM: "of an earlier holder" }));
+    stage.edit(|lease| lease["metadata"]["annotations"] = json!({ CLAIM: "of an earlier holder" }));
     stage.pass(seconds(5));
     stage.claim("other", 8, 1, Some(&json!({})));
     stage.claim("", 8, 1, Some(&json!({})));
@@ -246,11 +246,11 @@ fn s6_lease_wiped_twice_does_not_say_the_same() {
         json!({ "metadata": { "uid": "u", "annotations": { CLAIM: claim } }, "spec": {} })
     };
     let now = time(stage.wall());
-    hidden(&mut stage, |it| *it = wiped(7, &now));
+    hidden(&mut stage, |lease| *lease = wiped(7, &now));
     stage.order(Intent::Keep); // sees it, and may not take it yet
     stage.pass(seconds(30));
     let now = time(stage.wall());
-    hidden(&mut stage, |it| *it = wiped(8, &now));
+    hidden(&mut stage, |lease| *lease = wiped(8, &now));
     stage.order(Intent::Contend);
     stage.pass(seconds(5));
     assert!(!stage.is_open(), "p8 polls, and has not learned of it");
@@ -267,11 +267,100 @@ fn s8_call_before_the_watch_settles_no_doubt() {
     assert_eq!(call.what, Renew);
     let answer = stage.carry_out(&call);
     stage.lease = None; // deleted, and a newcomer makes it anew half a second later
-    stage.machine.watched(WatchNews::Up, stage.now);
-    stage.machine.answered(answer, stage.now).unwrap();
+    stage.machine.handle_watch(WatchNews::Up, stage.now);
+    stage.machine.handle_answer(answer, stage.now).unwrap();
     stage.calls.clear();
     stage.pass(200);
     assert_eq!(stage.calls.first(), Some(&Read));
+}
+
+/// A renewal fails in an outage of a moment, and the watch begins anew with the same lease. Reads still fail, and the deadline
+/// depends on renewals alone.
+#[test]
+fn s9_holder_that_cannot_read_keeps_its_term_after_a_failed_renewal() {
+    let mut stage = Stage::leading();
+    stage.fails(1, ErrLockKind::Unreachable);
+    stage.pass(seconds(2));
+    begin_a_watch(&mut stage);
+    stage.play(seconds(20), |stage, call| match call.what {
+        Read => Err(error(ErrLockKind::Forbidden)),
+        _ => stage.carry_out(call),
+    });
+    assert!(stage.is_open(), "{:?}", stage.calls);
+}
+
+/// The same for a candidate whose acquisition of a free lease has failed.
+#[test]
+fn candidate_that_cannot_read_takes_the_lease_after_a_failed_acquisition() {
+    let mut stage = Stage::new();
+    stage.client_go("", 3);
+    stage.fails(1, ErrLockKind::Unreachable);
+    stage.pass(1);
+    begin_a_watch(&mut stage);
+    stage.play(seconds(20), |stage, call| match call.what {
+        Read => Err(error(ErrLockKind::Forbidden)),
+        _ => stage.carry_out(call),
+    });
+    assert!(stage.is_open(), "{:?}", stage.calls);
+}
+
+/// The watch breaks, and another one begins and shows the lease.
+fn begin_a_watch(stage: &mut Stage) {
+    no_watch(stage);
+    stage.machine.handle_watch(WatchNews::Up, stage.now);
+    shows(stage);
+}
+
+fn shows(stage: &mut Stage) {
+    let shown = LeaseEvent::Seen(stage.record().unwrap());
+    stage.machine.handle_watch(WatchNews::Event(shown), stage.now);
+}
+
+/// A lock whose versions are no numbers. A call is carried out, and then another candidate takes the lease. The watch shows that
+/// before the answer of the call comes.
+#[test]
+fn s7_theft_during_a_call_closes_the_gate_although_versions_are_no_numbers() {
+    for what in [Renew, Read] {
+        let mut stage = Stage::leading();
+        let spoil = |stage: &mut Stage| {
+            let version = json!(format!("v{}", stage.version));
+            stage.lease.as_mut().unwrap()["metadata"]["resourceVersion"] = version;
+        };
+        spoil(&mut stage);
+        stage.machine.handle_watch(WatchNews::Up, stage.now);
+        stage.pass(0); // reads what has no number
+        stage.now = stage.now.saturating_add(Duration::from_secs(if what == Renew { 2 } else { 0 }));
+        if what == Read {
+            stage.machine.handle_watch(WatchNews::Up, stage.now);
+        }
+        let call = stage.call();
+        assert_eq!(call.what, what);
+        let _ = stage.carry_out(&call);
+        spoil(&mut stage);
+        let answer = Ok(stage.record());
+        hidden(&mut stage, |lease| lease["spec"]["holderIdentity"] = json!("thief"));
+        spoil(&mut stage);
+        shows(&mut stage);
+        stage.machine.handle_answer(answer, stage.now).unwrap();
+        stage.pass(500);
+        assert!(!stage.is_open(), "{:?}", stage.calls);
+    }
+}
+
+/// An API server whose versions are no numbers. Each event of the watch may be older than what is known.
+#[test]
+fn events_without_a_number_make_no_storm() {
+    let mut stage = Stage::leading();
+    for _ in 0..10 {
+        let mut object = stage.lease.clone().unwrap();
+        object["metadata"]["resourceVersion"] = json!("none");
+        let event = LeaseEvent::Seen(LeaseRecord::from_json(object).unwrap());
+        stage.machine.handle_watch(WatchNews::Event(event), stage.now);
+        stage.pass(100);
+    }
+    assert!(
+        !stage.calls.contains(&Acquire) && stage.calls.iter().filter(|call| **call == Renew).count() <= 1
+    );
 }
 
 /// A watch begins with the present lease, and shows all that comes after, so what it shows first settles its own doubt.
@@ -279,11 +368,26 @@ fn s8_call_before_the_watch_settles_no_doubt() {
 fn first_event_of_a_watch_settles_the_doubt() {
     let mut stage = Stage::leading();
     no_watch(&mut stage);
-    stage.machine.watched(WatchNews::Up, stage.now);
+    stage.machine.handle_watch(WatchNews::Up, stage.now);
     let shown = LeaseEvent::Seen(stage.record().unwrap());
-    stage.machine.watched(WatchNews::Event(shown), stage.now);
+    stage.machine.handle_watch(WatchNews::Event(shown), stage.now);
     stage.pass(seconds(1));
     assert_eq!(stage.calls, []);
+}
+
+/// A write has met another version than the one that it was to swap. While an API server that lags shows this one again, the
+/// next swap would fail, too.
+#[test]
+fn news_of_what_a_write_failed_to_swap_settle_no_doubt() {
+    let mut stage = Stage::new();
+    stage.client_go("", 3);
+    let shown = stage.record().unwrap();
+    hidden(&mut stage, |lease| lease["spec"]["holderIdentity"] = json!("other"));
+    stage.pass(1);
+    assert_eq!(stage.calls, [Acquire], "another candidate was faster");
+    stage.machine.handle_watch(WatchNews::Event(LeaseEvent::Seen(shown)), stage.now);
+    stage.pass(seconds(1));
+    assert_eq!(stage.calls[..2], [Acquire, Read]);
 }
 
 /// A call that waits for its place is not made yet, so a term counts from when its renewal is sent.
@@ -308,11 +412,11 @@ fn s8_lease_made_anew_unseen_is_a_gap() {
     stage.client_go("", 3);
     no_watch(&mut stage);
     let now = time(stage.wall().checked_add(jiff::SignedDuration::from_secs(1)).unwrap());
-    hidden(&mut stage, |it| {
-        it["metadata"]["uid"] = json!("u2");
-        (it["spec"]["leaseTransitions"], it["spec"]["renewTime"]) = (json!(0), json!(now));
+    hidden(&mut stage, |lease| {
+        lease["metadata"]["uid"] = json!("u2");
+        (lease["spec"]["leaseTransitions"], lease["spec"]["renewTime"]) = (json!(0), json!(now));
     });
-    stage.machine.watched(WatchNews::Up, stage.now); // asks for a read
+    stage.machine.handle_watch(WatchNews::Up, stage.now); // asks for a read
     no_watch(&mut stage);
     stage.pass(seconds(5));
     assert!(!stage.is_open(), "s8_a_holder_that_was_never_shown_is_waited_for");
@@ -329,7 +433,7 @@ fn s6_older_claim_of_its_own_is_a_copy() {
     stage.pass(seconds(5));
     no_watch(&mut stage);
     cut_off(&mut stage, seconds(40));
-    hidden(&mut stage, |it| *it = copy);
+    hidden(&mut stage, |lease| *lease = copy);
     stage.pass(seconds(5));
     assert!(!stage.is_open(), "client-go leads until its deadline");
 }
@@ -342,9 +446,9 @@ fn s6_repeated_number_of_a_term_is_not_own() {
     no_watch(&mut stage);
     cut_off(&mut stage, seconds(40));
     let now = time(stage.wall());
-    hidden(&mut stage, |it| {
-        it["metadata"]["annotations"] = Value::Null;
-        it["spec"] = json!({
+    hidden(&mut stage, |lease| {
+        lease["metadata"]["annotations"] = Value::Null;
+        lease["spec"] = json!({
             "holderIdentity": "", "leaseDurationSeconds": 15, "leaseTransitions": 1,
             "acquireTime": now, "renewTime": now,
         });

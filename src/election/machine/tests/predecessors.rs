@@ -126,10 +126,7 @@ fn s6_writers_of_a_predecessor_are_waited_for() {
     lease["metadata"]["annotations"][WAITS_FOR] = json!(r#"{"first":8000}"#);
     let mut stage = Stage::new();
     stage.put(lease);
-    stage.pass(seconds(7));
-    assert!(stage.holder() == "me" && !stage.is_open());
-    stage.pass(seconds(2));
-    assert!(stage.is_open());
+    stage.waits_as_holder(seconds(7)..seconds(9));
 }
 
 /// It is shown only after the lease of another candidate, so it is of a process that lived while this one did.

@@ -3,7 +3,7 @@
 use super::examples::{Stage, error, seconds};
 use crate::{
     election::{
-        hooks::LeaseCall::{Acquire, Read, Release, Renew},
+        hooks::LeaseCall::{Acquire, Ask, Read, Release, Renew},
         machine::{Busy, Gate},
     },
     leadership::{Intent, Loss},
@@ -76,7 +76,7 @@ fn s5_only_the_own_term_is_released() {
     object["metadata"]["resourceVersion"] = "900".into();
     (stage.lease, stage.version) = (Some(object), 900);
     let answer = stage.carry_out(&call);
-    assert!(stage.machine.answered(answer, stage.now).is_err());
+    assert!(stage.machine.handle_answer(answer, stage.now).is_err());
     stage.pass(seconds(1));
     assert_eq!((stage.calls.as_slice(), stage.done), ([Read].as_slice(), Some(Ok(()))));
     assert_eq!(stage.holder(), "other");
@@ -148,6 +148,24 @@ fn a_stop_releases_a_late_acquisition_of_a_process_that_has_begun_anew() {
     assert!(stage.holder().is_empty() && stage.calls.contains(&Release), "{:?}", stage.calls);
 }
 
+/// A create has no answer. It lands whenever there is no lease, whatever was written over the lease in between.
+#[test]
+fn a_stop_waits_for_a_create_without_an_answer() {
+    let mut stage = Stage::preferred("2", |_| true);
+    stage.lease = None;
+    stage.answers.extend([Ok(None), Ok(None), Err(error(ErrLockKind::Timeout))]);
+    stage.pass(600);
+    assert_eq!(stage.calls, [Read, Read, Acquire]);
+    stage.claim("other", 7, 3, None); // another create came first
+    stage.fails(1, ErrLockKind::Refused);
+    stage.pass(10);
+    assert_eq!(stage.calls.last(), Some(&Ask));
+    stage.delete();
+    stage.order(Intent::Leave);
+    stage.pass(100);
+    assert_eq!(stage.done, None, "the create may land: {:?}", stage.calls);
+}
+
 #[test]
 fn who_gives_way_releases_and_rests_for_a_period() {
     let mut stage = Stage::leading();
@@ -187,7 +205,7 @@ fn s4_a_claim_whose_answer_is_withheld_is_given_back_and_not_claimed_again() {
         Ok(answer)
     });
     assert!(!stage.is_open());
-    assert_eq!(stage.calls.iter().filter(|it| **it == Acquire).count(), 1, "{:?}", stage.calls);
+    assert_eq!(stage.calls.iter().filter(|call| **call == Acquire).count(), 1, "{:?}", stage.calls);
     assert!(stage.calls.contains(&Release) && stage.holder().is_empty());
 }
 
@@ -199,7 +217,7 @@ fn a_later_term_with_the_number_of_one_that_was_given_away_goes_on() {
     stage.give_way();
     stage.pass(100);
     assert!(stage.calls.contains(&Release) && !stage.is_open());
-    stage.edit(|it| it["spec"]["leaseTransitions"] = serde_json::json!(term.transitions() - 1));
+    stage.edit(|lease| lease["spec"]["leaseTransitions"] = serde_json::json!(term.transitions() - 1));
     stage.pass(seconds(5));
     assert_eq!(stage.terms()[0].transitions(), term.transitions());
     stage.pass(seconds(60));

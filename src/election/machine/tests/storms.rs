@@ -5,7 +5,7 @@ use super::{
     odd_looks::no_watch,
 };
 use crate::{
-    election::hooks::LeaseCall::{Acquire, Read},
+    election::hooks::LeaseCall::{Acquire, Read, Renew},
     lease::ErrLockKind,
 };
 use serde_json::json;
@@ -68,7 +68,7 @@ fn reverts_that_are_faster_than_answers_make_no_storm() {
 fn claim_counts_although_a_later_edit_is_seen_first() {
     let mut stage = Stage::new();
     overtaken(&mut stage, seconds(10), 2, |stage| {
-        stage.edit(|it| it["metadata"]["labels"] = json!({ "n": "1" }));
+        stage.edit(|lease| lease["metadata"]["labels"] = json!({ "n": "1" }));
     });
     let calls = stage.calls.len();
     assert!(calls < 100 && stage.is_open(), "{calls} calls in ten seconds, open: {}", stage.is_open());
@@ -83,11 +83,38 @@ fn s9_renewals_count_although_later_edits_are_seen_first() {
         overtaken(&mut stage, seconds(1), 20, |stage| {
             n += 1;
             assert!(n < 2_000, "a storm");
-            stage.edit(|it| it["metadata"]["labels"] = json!({ "n": n.to_string() }));
+            stage.edit(|lease| lease["metadata"]["labels"] = json!({ "n": n.to_string() }));
         });
         shut |= !stage.is_open();
     }
     assert!(!shut && stage.calls.len() < 100, "shut: {shut}, {} calls in 30 s", stage.calls.len());
+}
+
+/// The same with an edit of the duration after each renewal, which makes the lease last longer.
+#[test]
+fn s9_renewals_count_although_a_longer_duration_is_seen_first() {
+    let mut stage = Stage::leading();
+    let mut shut = false;
+    for _ in 0..30 {
+        overtaken(&mut stage, seconds(1), 20, |stage| {
+            stage.edit(|lease| lease["spec"]["leaseDurationSeconds"] = json!(60));
+        });
+        shut |= !stage.is_open();
+    }
+    assert!(!shut && stage.calls.len() < 100, "shut: {shut}, {} calls in 30 s", stage.calls.len());
+}
+
+/// A controller reverts each renewal to the claim before it, and the watch shows that before the answer comes. Other candidates may
+/// never have seen such a renewal, so the deadline stays where it is, and the renewals make no storm.
+#[test]
+fn s1_renewals_that_are_reverted_count_for_nothing() {
+    let mut stage = Stage::leading();
+    stage.pass(seconds(3));
+    stage.calls.clear();
+    let (old, deadline) = (stage.lease.clone().unwrap(), stage.deadline());
+    overtaken(&mut stage, seconds(5), 2, |stage| stage.put(old.clone()));
+    assert_eq!(stage.deadline(), deadline);
+    assert!(stage.calls.contains(&Renew) && stage.calls.len() < 30, "{} calls in 5 s", stage.calls.len());
 }
 
 /// A crowd that has lost a race waits until a holder that has died can write no more. To lose the race to create the lease
@@ -98,7 +125,7 @@ fn crowd_that_has_lost_a_race_does_not_write_at_one_moment() {
     // The watch is faster than the answer.
     let lost = |stage: &mut Stage| {
         stage.play(seconds(2), |stage, call| {
-            let is_free = stage.record().is_none_or(|it| it.holder().is_none());
+            let is_free = stage.record().is_none_or(|record| record.holder().is_none());
             if call.what == Acquire && is_free {
                 stage.client_go("other", 3);
             }

@@ -21,7 +21,7 @@ fn term_that_is_given_away_and_runs_out_is_left_to_others() {
     let mut other = Stage::new();
     other.machine = Machine::new(Identity::new("other").unwrap(), None, 2, None, LeaseTiming::fast());
     other.now = stage.now.saturating_add(Duration::from_millis(20));
-    other.machine.watched(WatchNews::Up, other.now);
+    other.machine.handle_watch(WatchNews::Up, other.now);
     other.put(stage.lease.clone().unwrap());
     stage.busy.writes = true;
     stage.give_way();
@@ -60,7 +60,7 @@ fn container_that_restarts_obeys_a_question() {
 #[test]
 fn holder_whose_term_has_run_out_obeys_a_question() {
     let mut stage = Stage::leading();
-    stage.machine.watched(WatchNews::Down(None), stage.now);
+    stage.machine.handle_watch(WatchNews::Down(None), stage.now);
     stage.play(seconds(11), |_, _| Err(error(ErrLockKind::Timeout)));
     assert!(!stage.is_open());
     stage.lease.as_mut().unwrap()["metadata"]["annotations"][ASKED] = json!("other");
@@ -68,7 +68,7 @@ fn holder_whose_term_has_run_out_obeys_a_question() {
     let version = stage.version;
     stage.lease.as_mut().unwrap()["metadata"]["resourceVersion"] = json!(version.to_string());
     stage.calls.clear();
-    stage.machine.watched(WatchNews::Up, stage.now);
+    stage.machine.handle_watch(WatchNews::Up, stage.now);
     stage.pass(seconds(2));
     assert!(!stage.is_open() && stage.annotation(ASKED).is_some(), "{:?}", stage.calls);
 }
@@ -125,7 +125,7 @@ fn s7_claim_of_a_predecessor_is_none_of_this_process() {
     let saved = stage.lease.clone().unwrap();
     stage.pass(10);
     assert!(stage.is_open() && stage.record().unwrap().transitions() == 2);
-    stage.edit(|it| it["spec"] = json!({}));
+    stage.edit(|lease| lease["spec"] = json!({}));
     stage.pass(seconds(16));
     assert!(stage.is_open() && stage.record().unwrap().transitions() == 1, "{:?}", stage.lease);
     stage.put(saved);
@@ -141,7 +141,7 @@ fn s6_copy_of_a_predecessors_claim_is_not_renewed() {
     stage.claim("me", 77, 1, None);
     let saved = stage.lease.clone().unwrap();
     stage.pass(10);
-    stage.edit(|it| it["spec"] = json!({}));
+    stage.edit(|lease| lease["spec"] = json!({}));
     stage.pass(seconds(16));
     assert!(stage.is_open());
     stage.calls.clear();
@@ -169,12 +169,12 @@ fn s6_release_of_a_namesake_is_no_word_of_a_former_writer() {
     stage.pass(1_000);
     // Its release.
     let time = super::examples::time(stage.wall());
-    stage.edit(|it| {
-        it["spec"] = json!({
+    stage.edit(|lease| {
+        lease["spec"] = json!({
             "leaseDurationSeconds": 1, "acquireTime": time, "renewTime": time, "leaseTransitions": 0,
         });
-        let uid = it["metadata"]["uid"].as_str().unwrap().to_owned();
-        it["metadata"]["annotations"][CLAIM] = json!(format!("{:016x} {time} {uid} 15s elsewhere x", 88));
+        let uid = lease["metadata"]["uid"].as_str().unwrap().to_owned();
+        lease["metadata"]["annotations"][CLAIM] = json!(format!("{:016x} {time} {uid} 15s elsewhere x", 88));
     });
     stage.pass(1_000);
     assert!(!stage.is_open(), "process 77 may write for another 7 s: {:?}", stage.calls);

@@ -5,8 +5,8 @@ use crate::{
     locks::flawed::{Flaw, flawed},
     locks::layers::withholding,
     support::{
-        LEASE, SOON, build, builder, candidate, gated, leading, lease, pass, release, steal, until, within,
-        write,
+        LEASE, SOON, build, builder, candidate, free, gated, leading, lease, pass, release, steal, until,
+        within, write,
     },
 };
 use kube::runtime::controller::Action;
@@ -133,7 +133,8 @@ async fn a_long_wait() {
 
 async fn races_and_silence() {
     let server = ApiServer::new();
-    let _race = server.inject(Fault::status(409).verb("create").times(1));
+    free(&server);
+    let _race = server.inject(Fault::status(409).user("a").verb("update").times(1));
     let _join = server.inject(Fault::status(409).user("b").verb("update").times(1));
     let (a, _) = leading(&server, "a").await;
     let b = flawed(&server, "b", Flaw::Mute(Arc::new(AtomicU32::new(0)))).start();
