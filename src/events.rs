@@ -159,7 +159,7 @@ async fn write(
         };
         rate_limited_log.raise(error.kind().as_str(), &error.explain(ROLE), now());
         let refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND];
-        if error.status().is_some_and(|it| refused.contains(&it)) {
+        if error.status().is_some_and(|status| refused.contains(&status)) {
             return;
         }
     }

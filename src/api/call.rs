@@ -70,8 +70,8 @@ pub(crate) async fn open(
         return Ok(response.into_body());
     }
     let (head, body) = response.into_parts();
-    let header = |name| head.headers.get(name).and_then(|it| it.to_str().ok());
-    let retry_after = header(header::RETRY_AFTER).and_then(|it| it.parse().ok()).map(Duration::from_secs);
+    let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok());
+    let retry_after = header(header::RETRY_AFTER).and_then(|text| text.parse().ok()).map(Duration::from_secs);
     let message = match header(header::LOCATION).filter(|_| status.is_redirection()) {
         Some(url) => format!("a redirect to {}", place(url)),
         None => said(&collect(body).await?),

@@ -73,11 +73,11 @@ fn kind(error: &Error) -> (ErrLockKind, Option<Cause>) {
 /// What kept a client from a connection.
 fn kind_of_connecting(error: &(dyn StdError + 'static)) -> (ErrLockKind, Option<Cause>) {
     // hyper-util does not export these two types.
-    let says = |start: &str| causes(error).any(|it| it.to_string().starts_with(start));
+    let says = |start: &str| causes(error).any(|cause| cause.to_string().starts_with(start));
     // Of the kernel, or of a limit of time for the connection. TLS has no such error.
     let of_tcp = |it: &(dyn StdError + 'static)| {
         it.downcast_ref::<io::Error>()
-            .is_some_and(|it| it.raw_os_error().is_some() || it.kind() == io::ErrorKind::TimedOut)
+            .is_some_and(|error| error.raw_os_error().is_some() || error.kind() == io::ErrorKind::TimedOut)
     };
     if says("tunnel error") || says("SOCKS error") {
         (ErrLockKind::Unreachable, Some(Cause::Proxy))
@@ -93,7 +93,7 @@ fn kind_of_connecting(error: &(dyn StdError + 'static)) -> (ErrLockKind, Option<
 
 /// The error and its causes, outermost first.
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    iter::successors(Some(error), |&it| it.source()).take(DEEPEST)
+    iter::successors(Some(error), |&error| error.source()).take(DEEPEST)
 }
 
 /// The causes in words, without those that only say in which part of the client it failed.
@@ -101,7 +101,7 @@ fn text(error: &(dyn StdError + 'static)) -> String {
     let is_frame = |it: &&(dyn StdError + 'static)| {
         it.is::<legacy::Error>() || matches!(it.downcast_ref(), Some(Error::Service(_) | Error::Auth(_)))
     };
-    let inner: Vec<_> = causes(error).filter(|it| !is_frame(it)).collect();
+    let inner: Vec<_> = causes(error).filter(|cause| !is_frame(cause)).collect();
     if inner.is_empty() {
         return error.to_string();
     }
@@ -139,7 +139,8 @@ fn hide_secrets(error: &mut AuthError) {
         AuthError::AuthExecRun { cmd, out } => {
             // Variables come before the program, and arguments after it. A quote within one of them is escaped.
             let command = format!(" {cmd}");
-            let program = command.split(" \"").nth(1).and_then(|it| it.split('"').next()).unwrap_or_default();
+            let program =
+                command.split(" \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
             let status = out.status;
             *error = AuthError::AuthExec(format!("the credential plugin {program:?} failed ({status})"));
         }

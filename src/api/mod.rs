@@ -1,4 +1,4 @@
-//! Calls to the API server, shared by the lease and the events: one call, and a watch.
+//! Calls to the API server: one call, and a watch.
 
 mod call;
 mod credentials;

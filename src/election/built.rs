@@ -52,7 +52,7 @@ const WAITING: usize = 1024;
 #[must_use = "an election does nothing unless it is run or started"]
 pub struct Election {
     pub(super) lock: BoxLock,
-    /// For calls of the lock.
+    /// Limits how many lease calls run at once, if the lock is of a [`LeasePool`](crate::lease::LeasePool).
     pub(super) places: Option<Places>,
     pub(super) grantor: Grantor,
     pub(super) profile: Arc<Profile>,
@@ -63,13 +63,13 @@ pub struct Election {
     pub(super) priority: Option<Priority>,
     pub(super) policy: Policy,
     pub(super) request_deadline: bool,
-    /// Whether a number is of an election of this process.
+    /// Returns whether an election with this number runs in this process.
     pub(super) runs_here: fn(u64) -> bool,
 }
 
 /// The election cannot be built. It does not contend, and has sent no lease call.
 ///
-/// To build again is safe. It helps only once the cause is gone, so let the process end with this error.
+/// You may build again, but this helps only after the cause is gone. So let the process end with this error.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrBuild {
@@ -78,7 +78,7 @@ pub enum ErrBuild {
     /// kube-client cannot make a client from the configuration, for example because a credential plugin fails.
     Client(kube_client::Error),
     /// [`build_with`](super::ElectionBuilder::build_with) failed to make the lock, or a
-    /// [layer](super::ElectionBuilder::layer_lock) to wrap it. This is the error of that lock or layer.
+    /// [layer](super::ElectionBuilder::layer_lock) failed to wrap the lock. This is the error of that lock or layer.
     Lock(Box<dyn Error + Send + Sync>),
 }
 
@@ -88,17 +88,18 @@ impl Election {
     /// Makes a client for the workload: kube's own stack for `config` behind the [gate](Self::layer). It uses
     /// [connections](Self::connections) that end when a term is lost.
     ///
-    /// kube's own client sends a request again after a 429, 503 or 504, up to 15 times, writes too. This client does
-    /// so for [reads only](ReadsOnly), and sends each write once: a write that waits for its next attempt would delay
-    /// a stop, and a 504 may have been carried out. With [`Config::default_retry`] set to false, it sends reads once
-    /// too.
+    /// After a 429, 503 or 504, kube's own client sends a request again, up to 15 times, even if the request is a
+    /// write. This client repeats [reads only](ReadsOnly), and sends each write once. A write that waits for its next
+    /// attempt would delay a stop, and the API server may have carried out a write that it answered with 504. If
+    /// [`Config::default_retry`] is false, this client sends each read once too.
     ///
-    /// kube's connector does not notice a connection that is dead, so a plain read whose answer has not begun after 90 s is given
-    /// up. These have no such limit: a watch by `Api::watch`, the rest of an answer, a log, a proxied request, and a write while
-    /// its term lasts. On a dead connection, each of them can wait for a quarter of an hour or for ever. A watcher of kube-runtime
-    /// gives up after about five minutes without an event.
+    /// kube's connector does not notice a dead connection. So this client gives up a plain read if its answer has not
+    /// begun after 90 s. These have no such limit: a watch by `Api::watch`, the rest of an answer, a log, a proxied
+    /// request, and a write while its term lasts. On a dead connection, each of them can wait for a quarter of an hour
+    /// or for ever. A watcher of kube-runtime gives up after about five minutes without an event.
     ///
-    /// To add your own layers in between, or to let kube repeat writes too: `ClientBuilder::try_from((config,
+    /// To add layers of your own in between, or to let kube repeat writes too, build the client yourself:
+    /// `ClientBuilder::try_from((config,
     /// election.connections()))?.with_layer(&yours).with_layer(&election.layer()).build()`.
     ///
     /// # Errors
@@ -109,7 +110,8 @@ impl Election {
     pub fn client(&self, config: &Config) -> Result<Client, kube_client::Error> {
         let reads_again = config.default_retry.then(|| {
             let policy = ReadsOnly::new(RetryPolicy::server_retry());
-            // A retry clones the service below it, and kube's stack cannot be cloned.
+            // The retry layer clones the service below it. kube's stack cannot be cloned, so a buffer stands in
+            // between.
             ServiceBuilder::new().layer(RetryLayer::new(policy)).layer(BufferLayer::new(WAITING)).into_inner()
         });
         let mut kube = config.clone();
@@ -130,7 +132,8 @@ impl Election {
         self.grantor.leadership()
     }
 
-    /// Runs a client's connections. After a term is lost, they send nothing that the gate admitted in it.
+    /// Returns the executor that runs a client's connections. After a term is lost, these connections send nothing that
+    /// the gate admitted in this term.
     #[must_use]
     pub fn connections(&self) -> Connections {
         Connections { leadership: self.grantor.leadership() }
@@ -149,9 +152,10 @@ impl Election {
         }
     }
 
-    /// Puts the gate in front of an existing client, which keeps its own retries and connections. After a loss these
-    /// connections may still send what they were given, a body in memory to its end, unlike those of
-    /// [`client`](Self::client). A plain read is given up as with that one.
+    /// Puts the gate in front of an existing client, which keeps its own retries and connections. After this process
+    /// has lost its term, these connections may still send the requests that they have already received, with the whole
+    /// body if it is in memory. The connections of [`client`](Self::client) do not. Both clients give up a plain read
+    /// after the same time.
     ///
     /// # Panics
     /// Outside a tokio runtime, as every kube client does.

@@ -56,7 +56,7 @@ impl Candidate {
         Self { leadership, profile }
     }
 
-    /// The leadership that this handle reads: what observers of an election ask, and what a layer of your own needs.
+    /// The leadership that this handle reads. Observers of an election and layers of your own use it.
     #[must_use]
     pub const fn leadership(&self) -> &Leadership {
         &self.leadership
@@ -68,7 +68,8 @@ impl Candidate {
         self.leadership.is_leader()
     }
 
-    /// Whether the gate would admit a write now. A leader that finishes its writes to stop admits none.
+    /// Whether the gate would admit a write now. A leader that stops lets its admitted writes finish, and admits no new
+    /// ones.
     #[must_use]
     pub fn can_write(&self) -> bool {
         self.leadership.can_write()
@@ -81,8 +82,9 @@ impl Candidate {
     }
 
     /// Why the election makes no progress, in words for a person: lease calls fail, the lease makes no sense, a
-    /// [layer](crate::extension::LockLayer) of the lock has trouble, or the program does not drive the election. It also says what to
-    /// do. A refused watch is no trouble: the election polls the lease then.
+    /// [layer](crate::extension::LockLayer) of the lock has trouble, or the program does not drive the election. The
+    /// text also says what to do. If the API server refuses the watch, this is no trouble: the election then polls the
+    /// lease.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {
         self.leadership.trouble()
@@ -117,14 +119,15 @@ impl Candidate {
     ///
     /// 1. If this process does not lead at this call, `future` is dropped, and the outcome is
     ///    [`ErrNotLeader`](crate::ErrNotLeader).
-    /// 2. Leadership is checked again before each poll of `future`. At the loss the caller is woken, `future` is
-    ///    dropped, and the outcome is [`ErrLeadershipLost`](crate::ErrLeadershipLost)
+    /// 2. Leadership is checked again before each poll of `future`. When the term is lost, the gate wakes the caller
+    ///    and drops `future`, and the outcome is [`ErrLeadershipLost`](crate::ErrLeadershipLost)
     ///    ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
-    /// 3. Until the returned future ends, the write is under way, and a stop waits for it. `Ok` of `future` is an
-    ///    answer. An `Err` is not: the write may have been sent before the error. The election then keeps the lease for
-    ///    a while ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). If an error is certain, for
-    ///    example because the database has refused the statement, let `future` return it inside `Ok`. The error alone does
-    ///    not tell: another write of `future` may be without an answer.
+    /// 3. Until the returned future ends, the write is under way, and a stop waits for it. If `future` returns `Ok`,
+    ///    this counts as an answer. An `Err` does not count as one: `future` may have sent the write before the error.
+    ///    The election then keeps the lease for a while
+    ///    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). If an error is a certain answer, for
+    ///    example because the database has refused the statement, let `future` return this error inside `Ok`. The gate
+    ///    cannot tell this from the error alone, because another write of the same `future` may have no answer.
     ///
     /// The error is an [`ErrGuarded`](crate::gate::ErrGuarded), which a reconciler of kube-runtime can return:
     ///
@@ -149,15 +152,17 @@ impl Candidate {
     /// # async fn store(_: String) -> Result<(), kube_client::Error> { Ok(()) }
     /// ```
     ///
-    /// Once the gate has closed at a stop, what is under guard goes on until the drain timeout, but a gated client refuses each
-    /// further write. So in the example, an address may be reserved, and the write that stores it refused. Let the next leader find it again: ask the
-    /// cloud for what is there before you reserve more, or derive its name from the object. To put the whole reconciliation
-    /// under guard does not change that.
+    /// When a stop has closed the gate, a future under guard continues until the drain timeout, but a gated client
+    /// refuses each further write. So in the example, the cloud may reserve an address, and then the gate refuses the
+    /// write that stores this address. Make sure that the next leader finds the address again: ask the cloud which
+    /// addresses exist before you reserve another one, or derive the name of the address from the object. It does not
+    /// help to put the whole reconciliation under guard.
     ///
     /// If a call sends something before its future is polled, put it into an `async` block: the block runs only on the leader.
     ///
-    /// It cannot call back what `future` has sent, and what it has spawned runs on. A store that compares the
-    /// [fencing token](Term::fencing_token) refuses what comes late. Ask in the term of the token:
+    /// This method cannot call back what `future` has sent, and tasks that `future` has spawned continue to run. A
+    /// store that compares the [fencing token](Term::fencing_token) refuses writes that arrive late. Use the guard of
+    /// the token's term:
     ///
     /// ```
     /// use kube_leader_gate::Candidate;
@@ -198,8 +203,9 @@ impl Candidate {
         self.gate().admit_labelled(label)
     }
 
-    /// A handle for the work of `term`: its [`guard`](Self::guard) and [`admit`](Self::admit) refuse in each other term,
-    /// also for a task that the work leaves behind. A client cannot know whose work asks, so its gate admits in each term.
+    /// A handle for the work of `term`. In every other term, [`guard`](Self::guard) and [`admit`](Self::admit) of this
+    /// handle refuse each write, also a write of a task that the work has left behind. The gate of a client cannot know
+    /// which work sends a request, so it admits writes in each term.
     #[must_use]
     pub fn only_in(&self, term: &Term) -> Self {
         Self { leadership: self.leadership.only_in(term), profile: self.profile.clone() }
@@ -216,12 +222,11 @@ impl Candidate {
         }
     }
 
-    /// The same in `term` alone, also if its gate has not opened: for a layer of the lock that
-    /// [withholds](crate::lease::ErrLockKind::Withheld) the answer to the claim of this term.
+    /// Does what [`give_way`](Self::give_way) does, but only in `term`, and even if the gate has not opened for this
+    /// term yet. It is for a layer of the lock that [withholds](crate::lease::ErrLockKind::Withheld) the answer to the
+    /// claim of this term.
     pub fn give_way_in(&self, term: &Term) {
-        // Without its fencing token, which it has only once its gate has opened.
-        let term = Term::new(term.lease_uid(), term.transitions());
-        self.leadership.ask_for(term);
+        self.leadership.ask_for(term.clone());
     }
 
     fn gate(&self) -> Settings {
@@ -230,8 +235,8 @@ impl Candidate {
 
     /// Waits until this process may write, and returns the term. Cancel-safe.
     ///
-    /// Once the election has [`ended`](Self::ended), it never returns, since this process cannot write again.
-    /// [`Election::run`](super::Election::run) drops its workload then. In a task of your own, wait for both:
+    /// Once the election has [`ended`](Self::ended), this future never completes, since this process cannot write
+    /// again. [`Election::run`](super::Election::run) drops its workload then. In a task of your own, wait for both:
     ///
     /// ```no_run
     /// # async fn example(candidate: kube_leader_gate::Candidate) {
@@ -265,8 +270,8 @@ impl Candidate {
     /// term. A slow reader gets one item for several gains, and none for a term that has ended already. The gate is
     /// open when an item comes, so the reader can repeat writes that the gate refused before.
     ///
-    /// Give it to `Controller::reconcile_all_on` of kube-runtime. It ends when the election does, and a controller
-    /// continues without it. `next` is cancel-safe.
+    /// Give the stream to `Controller::reconcile_all_on` of kube-runtime. The stream ends when the election does, and
+    /// the controller continues without it. `next` is cancel-safe.
     ///
     /// ```no_run
     /// use futures_util::StreamExt;

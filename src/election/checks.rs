@@ -14,14 +14,14 @@ use std::{
 
 /// What is wrong with an election; see [`Candidate::check`] and [`Candidate::check_ready`].
 ///
-/// A check changes nothing, so ask again at any time. The gate does not depend on it: a leader in trouble writes on
-/// until its deadline.
+/// A check changes nothing, so you may call it at any time. The gate does not depend on a check: a leader in trouble
+/// continues to write until its deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrUnhealthy {
     /// The election has ended: this process will never lead again. Restart it.
     Ended,
-    /// The program has built the election, and does not drive it. Await
+    /// The program has built the election, but has not started it. Await
     /// [`Election::run_until`](super::Election::run_until), for example.
     NotBegun,
     /// The election's task does not run any more: the runtime or the [lock](crate::lease::Lock) blocks it. Restart the
@@ -33,8 +33,8 @@ pub enum ErrUnhealthy {
         tolerated: Duration,
     },
     /// For more than a lease duration, the API server has answered 401 to each request of the clients that
-    /// [`Election::client`](super::Election::client) or [`wrap`](super::Election::wrap) made. kube keeps some credentials for
-    /// ever, so restart the process ([which ones](crate::guide::production#credentials-that-change)).
+    /// [`Election::client`](super::Election::client) or [`wrap`](super::Election::wrap) made. kube never reads some
+    /// credentials again ([which ones](crate::guide::production#credentials-that-change)), so restart the process.
     Unauthorized {
         /// The time from the first to the last of these answers.
         since: Duration,
@@ -48,12 +48,15 @@ pub enum ErrUnhealthy {
 // === impl Candidate ===
 
 impl Candidate {
-    /// Whether the election is alive, for a liveness probe: it has not ended, the program drives it, and its task runs. Its
-    /// task runs at least once in a retry period, and may be silent for the lease duration plus `max_tolerable_expired`. And
-    /// the API server knows the credentials of the workload's clients.
+    /// Whether the election is alive, for a liveness probe. The check fails if the election has ended. It fails if the
+    /// election's task has not run for longer than the lease duration plus `max_tolerable_expired`, although a healthy
+    /// task runs at least once in each retry period. Before the start, this time counts from the moment at which the
+    /// program built the election. And the check fails if the API server has answered 401 to each request of the
+    /// workload's clients for more than a lease duration.
     ///
-    /// An outage of the API server does not count, on a leader or on a follower: a restart does not mend it.
-    /// [`check_ready`](Self::check_ready) tells of it. client-go's check fails then, since its leader ends with the lease.
+    /// An outage of the API server does not make this check fail, neither on a leader nor on a follower, because a
+    /// restart does not mend an outage. [`check_ready`](Self::check_ready) reports it. client-go's check fails in an
+    /// outage, because a leader of client-go ends its process when it loses the lease.
     ///
     /// # Errors
     /// [`ErrUnhealthy`] says what is wrong. A restart of the process mends an election that has ended or is stuck. It
@@ -75,12 +78,14 @@ impl Candidate {
         Err(if has_begun { ErrUnhealthy::Stuck { since, tolerated } } else { ErrUnhealthy::NotBegun })
     }
 
-    /// Whether the election is ready, for a readiness probe. It is if it runs, has seen the lease, and is not in
-    /// [trouble](Self::trouble) now. This does not depend on leading: a follower is ready too.
+    /// Whether the election is ready, for a readiness probe. An election is ready if it runs, has seen the lease, and
+    /// is not in [trouble](Self::trouble) now. Readiness does not depend on leading: a follower is ready too.
     ///
-    /// So a replica that may not use the lease never becomes ready, and a rollout waits for it. A replica that loses
-    /// the API server is not ready until a lease call succeeds again. A follower need not write, so one without the
-    /// permission to write is ready. The [guide](crate::guide::production#readiness) says what follows from that.
+    /// So a replica without the permission to use the lease never becomes ready, and a rollout waits for this replica.
+    /// After a failed lease call, a replica is not ready. It becomes ready again with its next news of the lease: the
+    /// leader with a renewal, a follower with what it reads or what its watch shows. A follower does not need to write,
+    /// so a follower without the permission to write is ready. The [guide](crate::guide::production#readiness) says
+    /// what follows from that.
     ///
     /// # Errors
     /// [`ErrUnhealthy`] says what is wrong.

@@ -26,16 +26,17 @@ use tower_service::Service;
 /// Runs the connections of a client, and ends them when a term is lost.
 ///
 /// The gate hands an admitted write to hyper, and hyper hands it to the task of a connection. If the process freezes
-/// between the two, that task may be the first to run when the process wakes. So each connection task checks the term
-/// before and after each step ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)). After a loss it
-/// closes the connection: it sends nothing more, and the API server gives up what it has just sent.
+/// between these two steps, that task may be the first to run when the process wakes. So each connection task checks
+/// the term before and after each step ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)). After
+/// a loss, the task closes the connection: it sends nothing more, and the API server gives up the request that it has
+/// just received.
 ///
-/// So a running read fails too, and a watch has to begin again. A release in good order ends no connection, since all
-/// writes have finished before it.
+/// This ends reads too: a read that is under way fails, and a watch has to begin again. A release in good order ends no
+/// connection, because all writes have finished before the release.
 ///
 /// [`Election::connections`](super::Election::connections) returns it, for a kube client:
-/// `ClientBuilder::try_from((config, connections))`. It spawns on the tokio runtime of the task that sends. Outside a
-/// runtime it panics, as kube's own executor does.
+/// `ClientBuilder::try_from((config, connections))`. It runs each connection in a new task, on the tokio runtime of the
+/// task that sends a request. Outside a runtime, it panics, as kube's own executor does.
 #[derive(Clone, Debug)]
 pub struct Connections {
     pub(super) leadership: Leadership,
@@ -50,8 +51,9 @@ const ANSWER_BEGINS: Duration = Duration::from_secs(90);
 
 /// Looks at each request and each answer of the workload's client.
 ///
-/// It gives up a read whose answer does not begin. kube's connector asks no silent peer whether it is still there, so on a dead
-/// connection a read would wait for a quarter of an hour or for ever. A read may be repeated.
+/// It gives up a read whose answer does not begin. kube's connector does not check whether a silent peer is still
+/// there. So on a dead connection, a read would wait for a quarter of an hour or for ever. A caller can safely repeat a
+/// read.
 ///
 /// It notes whether the API server knows the workload's credentials, for a liveness probe.
 #[derive(Clone)]
@@ -86,10 +88,10 @@ impl<F> Executor<F> for Connections
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    // A task lives as long as its connection. hyper closes the connection with the client.
+    // A task lives as long as its connection. hyper closes the connection when the client is dropped.
     fn execute(&self, connection: F) {
-        let lapse = self.leadership.lapse();
-        tokio::spawn(Connection { inner: connection, ended: lapse.term_ended(), lapse });
+        let term_loss = self.leadership.term_loss();
+        tokio::spawn(Connection { inner: connection, ended: term_loss.term_ended(), term_loss });
     }
 }
 
@@ -99,7 +101,7 @@ pin_project! {
         inner: F,
         #[pin]
         ended: OwnedNotified,
-        lapse: TermLoss,
+        term_loss: TermLoss,
     }
 }
 
@@ -109,18 +111,18 @@ impl<F: Future<Output = ()>> Future for Connection<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
         loop {
-            let stepped = !this.lapse.occurred();
+            let stepped = !this.term_loss.occurred();
             if stepped && this.inner.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
             // If the process froze within this step, the step may have sent a write late. The API server gives up a
             // write whose connection ends.
-            if !stepped || this.lapse.occurred() {
+            if !stepped || this.term_loss.occurred() {
                 tracing::debug!("connection closed: a term was lost");
                 return Poll::Ready(());
             }
             ready!(this.ended.as_mut().poll(cx));
-            this.ended.set(this.lapse.term_ended());
+            this.ended.set(this.term_loss.term_ended());
         }
     }
 }
@@ -160,7 +162,8 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let asked = RequestInfo::of(&request);
         let is_of_another = asked.subresource() == "proxy";
-        // The answer of a log that is followed, or of a program behind a proxy, may begin much later.
+        // If a request follows a log, or goes to a program behind the API server's proxy, the answer may begin much
+        // later.
         let is_bounded =
             matches!(asked.verb(), Verb::Get | Verb::List) && asked.subresource() != "log" && !is_of_another;
         let answer = self.inner.call(request);
@@ -223,7 +226,7 @@ mod tests {
 
     const DEADLINE: u64 = 1_000;
 
-    /// No task learns that it has moved on.
+    /// A clock that wakes no task when its time moves on.
     #[derive(Debug, Default)]
     struct Silent(AtomicU64);
 
@@ -236,13 +239,13 @@ mod tests {
     fn closes_after<F: Future<Output = ()>>(clock: &Arc<Silent>, step: F) -> bool {
         let grantor = Grantor::with_clock(clock.clone());
         let _grant = grantor.grant(Term::new("uid", 1), Moment::from_nanos(DEADLINE)).expect("in time");
-        let lapse = grantor.leadership().lapse();
-        let connection = pin!(Connection { inner: step, ended: lapse.term_ended(), lapse });
+        let term_loss = grantor.leadership().term_loss();
+        let connection = pin!(Connection { inner: step, ended: term_loss.term_ended(), term_loss });
         connection.poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
-    /// The process freezes between the look at the deadline and the kernel, so a write goes out late. The server gives
-    /// up a write whose connection ends.
+    /// The process checks the deadline, and freezes before it hands a write to the kernel, so the write goes out late.
+    /// The API server gives up a write whose connection ends.
     #[test]
     fn s2_step_that_outlives_its_term_ends_the_connection() {
         let clock = Arc::new(Silent::default());

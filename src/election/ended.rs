@@ -27,16 +27,17 @@ pub struct Finished<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseEnd {
-    /// This process does not hold the lease: it has released it, it did not hold it when it stopped, or another candidate has
-    /// taken it.
+    /// This process does not hold the lease. Either it has released the lease, or it did not hold the lease when it
+    /// stopped, or another candidate has taken the lease.
     Released,
     /// The lease expires by itself. There are four possible reasons:
     ///
-    /// - a write that ended without an answer could have taken effect as long as the lease lasts;
+    /// - a write ended without an answer, and could still take effect until the lease's end;
     /// - the election could not reach the API server;
     /// - this candidate had just taken the lease, for example by its [priority](super::Priority), and the former holder may
     ///   still write;
-    /// - the API server has stored something else than the release, as a webhook may make it do, so the other candidates wait.
+    /// - the API server has stored something else than the release, for example because a webhook changed it, so the
+    ///   other candidates wait.
     LeftToExpire,
 }
 

@@ -1,4 +1,4 @@
-//! Observers of single writes and lease calls. Those of the election's state use `observers`.
+//! Observers of single writes and lease calls. The module `observers` has the observers of the election's state.
 
 use crate::{gate::WriteObserver, leadership::Moment, lease::ErrLockKind};
 use std::{fmt, sync::Arc, time::Duration};
@@ -14,7 +14,7 @@ pub(crate) struct Hooks {
 
 /// Receives what an elector does. The elector calls it in its own task, so it must not block.
 pub(crate) trait LeaseHook: fmt::Debug + Send + Sync {
-    /// A lease call ended after this time, with or without an answer.
+    /// A lease call took so long, and ended with or without an answer.
     fn called(&self, call: LeaseCall, took: Duration, outcome: Result<(), ErrLockKind>);
 
     /// Whether the lease has no holder now, as far as this candidate knows: it is free or has expired.

@@ -1,4 +1,4 @@
-//! The seam for optional features: layers that wrap the lock of an election, as tower's layers wrap a service.
+//! Layers that wrap the lock of an election, as tower's layers wrap a service. Optional features use them.
 
 use super::candidate::Candidate;
 use crate::{
@@ -9,9 +9,9 @@ use std::{error::Error, fmt};
 
 /// Wraps the lock of an election; see [`ElectionBuilder::layer_lock`](super::ElectionBuilder::layer_lock).
 ///
-/// The election believes what the wrapped lock shows. So a layer may show a lease as free or as held, delay an answer, keep it
-/// from the election ([`Withheld`](crate::lease::ErrLockKind::Withheld)), fail a call, or write annotations into a
-/// [`LeaseUpdate`](crate::lease::LeaseUpdate) and read them from a
+/// The election believes what the wrapped lock shows. So a layer may show a lease as free or as held, delay an answer,
+/// keep an answer from the election ([`Withheld`](crate::lease::ErrLockKind::Withheld)), fail a call, or write
+/// annotations into a [`LeaseUpdate`](crate::lease::LeaseUpdate) and read them from a
 /// [`LeaseRecord`](crate::lease::LeaseRecord::annotation). It must keep the contract of [`Lock`].
 ///
 /// ```
@@ -90,7 +90,7 @@ pub trait LockLayer: Send + Sync + 'static {
     /// Wraps `inner`, the lock of the election that `context` describes.
     ///
     /// # Errors
-    /// The builder returns them as [`ErrBuild::Lock`](super::ErrBuild::Lock).
+    /// If the layer cannot wrap the lock. The builder returns this error as [`ErrBuild::Lock`](super::ErrBuild::Lock).
     fn layer(self, inner: BoxLock, context: &LockContext) -> Result<Self::Lock, Self::Error>;
 }
 
@@ -100,8 +100,8 @@ pub struct LockContext {
     candidate: Candidate,
 }
 
-/// The trouble of a [`LockLayer`]. While it is raised, the log, [`Candidate::trouble`] and the error of each rejected write show
-/// it, and the replica is not ready. Dropping it settles it.
+/// The trouble of a [`LockLayer`]. While it is raised, the log, [`Candidate::trouble`] and the error of each rejected
+/// write show it, and the replica is not ready. Dropping this value settles the trouble.
 #[derive(Debug)]
 pub struct Trouble {
     what: &'static str,
@@ -136,8 +136,8 @@ impl LockContext {
         self.candidate.profile.pod.as_deref()
     }
 
-    /// A place for trouble. `what` begins each message, for example `the leader is far away`. Two troubles of one election need
-    /// different ones.
+    /// Makes a [`Trouble`]. Each of its messages begins with `what`, for example with `the leader is far away`. Two
+    /// troubles of one election need different texts.
     #[must_use]
     pub fn trouble(&self, what: &'static str) -> Trouble {
         Trouble { what, leadership: self.candidate.leadership().clone() }
@@ -147,8 +147,9 @@ impl LockContext {
 // === impl Trouble ===
 
 impl Trouble {
-    /// Says that there is trouble of this `kind`: a word for log fields. Call it at each failure. The first of a kind is a warning.
-    /// Later ones are at debug, but for a warning every five minutes. Say in `details` what is wrong and what to do.
+    /// Says that there is trouble. `kind` is a word for log fields, and `details` say what is wrong and what to do.
+    /// Call this at each failure. The first call for a kind logs a warning. While the trouble lasts, later calls log at
+    /// debug level, and a warning once in five minutes.
     pub fn raise(&self, kind: &'static str, details: &dyn fmt::Display) {
         self.leadership.set_trouble(self.what, Some((kind, details)));
     }

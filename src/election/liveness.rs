@@ -14,10 +14,10 @@ pub(super) struct Liveness {
     pub(super) seen: AtomicBool,
     /// When the election's task last ran. Before the first time: when the election was built.
     ran: AtomicU64,
-    /// When the API server has first answered 401, of those answers that no other one has followed to the workload's clients. 0
-    /// if it knows them.
+    /// When the API server began to answer 401 to each request of the workload's clients: the time of the first such
+    /// answer. 0 if its last answer to them was another one, or if there was none.
     unknown_since: AtomicU64,
-    /// The time from the first to the last of these answers.
+    /// The time from the first to the last of these 401 answers.
     unknown_for: AtomicU64,
     /// How the election ended. None while it runs.
     ended: watch::Sender<Option<Result<LeaseEnd, ErrElectionEnded>>>,
@@ -56,7 +56,8 @@ impl Liveness {
         self.unknown_for.store(lasted, Ordering::Relaxed);
     }
 
-    /// For how long the API server has not known the credentials of the workload's clients. One answer alone is no time.
+    /// For how long the API server has answered 401 to each request of the workload's clients: from the first such
+    /// answer to the last one. So this is zero after a single 401.
     pub(super) fn unknown_for(&self) -> Duration {
         Duration::from_nanos(self.unknown_for.load(Ordering::Relaxed))
     }

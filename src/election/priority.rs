@@ -1,4 +1,4 @@
-//! A candidate's precedence among the others.
+//! The priority of a candidate: the holders that it may ask for the lease.
 
 use crate::{invalid::ErrInvalid, lease::LeaseRecord};
 use std::{
@@ -17,14 +17,15 @@ const KEY: &str = "invalid key of a priority:";
 /// The annotation with the holder's key. The name comes from Istio.
 pub const HOLDER_KEY: &str = "leader.istio.io/holder-key";
 
-/// Lets a candidate ask a live holder that it precedes for the lease. Use it to prefer a revision of a program, or the
-/// replicas in one zone. Istio's fork of client-go calls this prioritised election.
+/// Lets a candidate ask a live holder for the lease, if the candidate precedes this holder. Use it to prefer one
+/// revision of a program, or the replicas in one zone. Istio's fork of client-go calls this prioritised election.
 ///
-/// A candidate with a priority writes its key into the lease's annotation `leader.istio.io/holder-key` while it holds the
-/// lease, as Istio does. When it sees a live holder whose key it precedes (`""` for a holder without one), it writes its name
-/// and its key into the lease. A holder of this crate then ends its term in good order and releases the lease, unless it
-/// itself precedes that key. So two candidates of this crate never write at once, and the two must agree on who precedes.
-/// Another elector cannot be asked: its lease is taken, and the gate stays closed until its time is over. The
+/// A candidate with a priority writes its key into the lease's annotation `leader.istio.io/holder-key` while it holds
+/// the lease, as Istio does. When the candidate sees a live holder whose key it precedes (`""` for a holder without a
+/// key), it writes its own name and key into the lease. If the holder uses this crate, it ends its term in good order
+/// and releases the lease, unless the holder itself precedes that key. So two candidates of this crate never write at
+/// once. The two must agree on which of them precedes the other. If the holder uses another elector, it cannot be
+/// asked: the candidate takes the lease, and keeps its gate closed until the time of this holder is over. The
 /// [guide](crate::guide::timing#a-preferred-leader) says what this costs, and how a person moves leadership by hand.
 ///
 /// ```no_run
@@ -52,9 +53,9 @@ impl Priority {
     /// Makes a priority from this candidate's key and a comparison. `precedes` receives a holder's key (`""` for
     /// none) and returns whether this candidate precedes it.
     ///
-    /// The election calls `precedes` with each news of the lease, so its answer may change. It must not block. Another
-    /// candidate or a person has written the key that it gets, so each text that can be a key is possible. If it panics, the
-    /// log says so, and from then on this candidate precedes no other one.
+    /// The election calls `precedes` with each news of the lease, so its answer may change. `precedes` must not block.
+    /// Another candidate or a person has written the key that `precedes` receives, so expect any text that can be a
+    /// key. If `precedes` panics, the log says so, and from then on this candidate precedes no other one.
     ///
     /// ```
     /// use kube_leader_gate::election::Priority;
@@ -82,7 +83,7 @@ impl Priority {
     }
 
     /// Makes a priority from a list of keys, with the most preferred first. A holder without a key comes after all of
-    /// them. A holder whose key is not in the list is never asked, since a newer list may know the key.
+    /// them. This candidate never asks a holder whose key is not in the list, since that key may be in a newer list.
     ///
     /// ```
     /// use kube_leader_gate::election::Priority;
@@ -101,12 +102,13 @@ impl Priority {
     ) -> Result<Self, ErrInvalid> {
         let key = key.into();
         let mut ranks: Vec<String> = most_preferred_first.into_iter().map(Into::into).collect();
-        let Some(mine) = ranks.iter().position(|it| *it == key) else {
+        let Some(mine) = ranks.iter().position(|rank| *rank == key) else {
             return Err(ErrInvalid::of_text(KEY, &key, format_args!("one of {ranks:?}")));
         };
         let lower = ranks.split_off(mine + 1);
         Self::new(key, move |holder| {
-            holder.is_empty() || lower.iter().any(|it| it == holder) && !ranks.iter().any(|it| it == holder)
+            holder.is_empty()
+                || lower.iter().any(|key| key == holder) && !ranks.iter().any(|key| key == holder)
         })
     }
 
@@ -122,7 +124,7 @@ impl Priority {
         if *holder_key == *self.key || self.has_panicked.load(Ordering::Relaxed) {
             return false;
         }
-        // What stands in the lease must not end the election (rule S14).
+        // No content of the lease may end the election (rule S14).
         catch_unwind(AssertUnwindSafe(|| (self.precedes)(holder_key))).unwrap_or_else(|_| {
             self.has_panicked.store(true, Ordering::Relaxed);
             tracing::error!(

@@ -5,26 +5,28 @@ use crate::request::{RequestInfo, Verb};
 use http::{Method, Uri};
 use std::{error::Error, fmt};
 
-/// What a write asks for: a request to the Kubernetes API, or any other write in its caller's words.
+/// What a write asks for: a request to the Kubernetes API, or any other write, with a label that its caller has chosen.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Attempt<'a> {
     /// A request to the Kubernetes API.
     Request(RequestInfo<'a>),
-    /// Another write, for example a call of a cloud API. The code that made it has named it so.
+    /// Another write, for example a call of a cloud API. This is its label.
     Labelled(&'static str),
 }
 
-/// The same, as an error keeps it. A request's parts are moved here, and parsed only when a caller asks.
+/// The [`Attempt`] of a refused write, as the error keeps it. The gate moves the parts of the request here, and the error parses
+/// them only when a caller asks.
 #[derive(Clone)]
 pub(crate) enum Refused {
     Request { method: Method, uri: Uri, upgrade: bool },
     Labelled(&'static str),
 }
 
-/// What is kept of an admitted write until its answer, a `T`. It is small, since the response future carries it.
+/// What the gate keeps of an admitted write until its answer, which is a `T`. It is small, since the response future contains
+/// it.
 pub trait Admitted<T>: Copy {
-    /// What its caller gets if it fails.
+    /// The error that the caller gets if the write fails.
     type Error: From<Box<dyn Error + Send + Sync>>;
 
     /// The verb of a request, or the label of another write.
@@ -97,7 +99,7 @@ impl fmt::Display for Attempt<'_> {
 
 // === impl Refused ===
 
-/// Without the query: it is the caller's, and an error ends up in logs.
+/// Shows no query: the query may contain data of the caller, and errors are written into logs.
 impl fmt::Debug for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -21,26 +21,26 @@ use tokio::sync::futures::OwnedNotified;
 type BoxError = Box<dyn Error + Send + Sync>;
 type Streamed = UnsyncBoxBody<Bytes, BoxError>;
 
-/// The most bytes that a connection gets at a time. What it has already, a loss cannot take back.
+/// The most bytes that a connection gets at a time. After a loss, the connection may still send the bytes that it already has.
 const PIECE: usize = 64 * 1024;
 
-/// A body that streams, of an admitted write.
+/// The body of an admitted write, if it streams.
 struct Followed {
     inner: Streamed,
-    /// What `inner` has given, and the connection has not got.
+    /// Bytes that `inner` has yielded, and that the connection has not received yet.
     rest: Bytes,
     permit: Arc<WritePermit>,
     ended: Pin<Box<OwnedNotified>>,
 }
 
-/// Bytes of a body, until the connection has sent, copied or dropped them.
+/// Bytes of a body. The write counts until the connection has sent, copied or dropped them.
 struct Piece {
     bytes: Bytes,
     _permit: Arc<WritePermit>,
 }
 
-/// Lets an admitted write count until its body is over, and cuts the body off with the term. Also returns whether there is
-/// a body. None if this is a type that the gate cannot look into.
+/// Lets an admitted write count until its body is over, and cuts the body off when the term ends. Also returns whether the
+/// request has a body: none if the gate cannot look into this type of body.
 pub(super) fn follow<B: 'static>(
     body: &mut B,
     permit: WritePermit,
@@ -50,7 +50,7 @@ pub(super) fn follow<B: 'static>(
     #[cfg(feature = "election")]
     if let Some(kube) = body.downcast_mut::<kube_client::client::Body>() {
         let has_body = !kube.is_end_stream();
-        // The API server reads a change to its end, so the rest of one in memory matters only to a backend.
+        // The API server reads the whole body before it answers. Only a backend may answer while a body is still on its way.
         let bytes = || kube.try_clone()?.collect_bytes().now_or_never()?.ok();
         if has_body
             && receiver != Receiver::ApiServer
@@ -96,7 +96,7 @@ impl Body for Followed {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let Self { inner, rest, permit, ended } = &mut *self;
         loop {
-            // Before each poll, since what it returns is sent (rule S2).
+            // Check before each poll, since the connection sends what the poll returns (rule S2).
             if !permit.is_valid() {
                 let lost = ErrLeadershipLost::new(None, Some("the body of a request"), permit.loss());
                 return Poll::Ready(Some(Err(lost.into())));

@@ -4,16 +4,16 @@ use crate::request::has_no_room;
 use http::{Uri, uri::PathAndQuery};
 use std::time::Duration;
 
-/// Zero would be no limit.
+/// The shortest limit. The API server would read zero as no limit.
 const LEAST: Duration = Duration::from_millis(1);
-/// Go reads no duration of more than 292 years, and the server's own limit is far below this.
+/// The longest limit. Go cannot read a duration of more than 292 years, and the server's own limit is far below an hour.
 const MOST: Duration = Duration::from_secs(60 * 60);
 
 /// The longest path with a query that every version of the crate `http` takes, in bytes.
 const LONGEST: usize = 65_534;
 
-/// `uri` with a `timeout` of `left`. None if the caller's own is shorter, or if the URI would be too long or have too many
-/// pairs. Allocates once.
+/// `uri` with a `timeout` of `left`. None if the caller's own `timeout` is not longer, or if the URI would be too long or have
+/// too many pairs. Allocates once.
 ///
 /// The server reads the first `timeout` of a query, so this one goes to the front.
 pub(super) fn within(uri: &Uri, left: Duration) -> Option<Uri> {
@@ -40,8 +40,8 @@ pub(super) fn within(uri: &Uri, left: Duration) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// The caller's own limit, if the server surely reads the same: neither it nor a pair before it has an escape or a semicolon.
-/// Zero means none.
+/// The caller's own limit, if the server certainly reads the same limit: neither its pair nor a pair before it has an escape
+/// (`%` or `+`) or a semicolon. None if there is no such limit, or if it is zero, which means no limit.
 fn callers(query: &str) -> Option<Duration> {
     let plain = query.split('&').take_while(|pair| !pair.contains(['%', ';', '+']));
     let mut pairs = plain.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
@@ -53,8 +53,8 @@ fn callers(query: &str) -> Option<Duration> {
 fn duration(text: &str) -> Option<Duration> {
     let (mut rest, mut sum) = (text, Duration::ZERO);
     while !rest.is_empty() {
-        let (number, after) = rest.split_at(rest.find(|it: char| it.is_ascii_alphabetic())?);
-        let end = after.find(|it: char| !it.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (number, after) = rest.split_at(rest.find(|letter: char| letter.is_ascii_alphabetic())?);
+        let end = after.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(after.len());
         let (unit, next) = after.split_at(end);
         let seconds = match unit {
             "ns" => 1e-9,
@@ -65,7 +65,7 @@ fn duration(text: &str) -> Option<Duration> {
             "h" => 3_600.0,
             _ => return None,
         };
-        let is_plain = number.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+        let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let number: f64 = number.parse().ok().filter(|_| is_plain)?;
         sum = sum.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
         rest = next;

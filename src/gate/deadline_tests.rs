@@ -43,7 +43,8 @@ async fn each_write_to_a_resource_carries_what_is_left() {
     }
 }
 
-/// It passes on every replica, so it is no leader's write. Its 504 holds up no term either (rule S4).
+/// An exempted request passes on every replica, so it is not a write of the leader. A 504 to it does not delay a release
+/// (rule S4).
 #[tokio::test]
 async fn exempted_request_has_no_deadline() {
     let clock = Arc::new(ManualClock::new());
@@ -68,7 +69,7 @@ async fn exempted_request_has_no_deadline() {
     }
 }
 
-/// What one gate admits, no other gate exempts, above or below (rule S4).
+/// If one gate admits a write, an exemption in another gate above or below it changes nothing (rule S4).
 #[tokio::test]
 async fn s4_write_that_one_gate_admits_has_a_deadline() {
     let grantor = Grantor::with_clock(Arc::new(ManualClock::new()));
@@ -90,7 +91,7 @@ async fn s4_write_that_one_gate_admits_has_a_deadline() {
     }
 }
 
-/// Some change nothing. A backend answers the others, and could read the parameter.
+/// Some of these requests change nothing. A backend answers the others, and could read the parameter.
 #[tokio::test]
 async fn reads_and_requests_for_a_backend_stay() {
     let others = [
@@ -119,7 +120,7 @@ fn write_gets_what_is_left() {
         ("/api/v1/nodes?&fieldManager=x", "/api/v1/nodes?timeout=8123ms&fieldManager=x"),
         ("https://host:1/api/v1/nodes?a=b&&c", "https://host:1/api/v1/nodes?timeout=8123ms&a=b&&c"),
         ("/api/v1/nodes/a%2Fb?x=%20", "/api/v1/nodes/a%2Fb?timeout=8123ms&x=%20"),
-        // Longer, or none by the server's reading.
+        // The caller's limit is longer, or the server reads it as no limit.
         ("/n?timeout=9s", "/n?timeout=8123ms&timeout=9s"),
         ("/n?timeout=0s", "/n?timeout=8123ms&timeout=0s"),
         ("/n?timeout=-1s", "/n?timeout=8123ms&timeout=-1s"),
@@ -140,7 +141,7 @@ fn shorter_limit_of_caller_stays() {
     for query in ["timeout=8s", "timeout=7999ms", "x=y&timeout=1s", "timeout=1s&timeout=9s", "&timeout=1s"] {
         assert_eq!(bounded(&format!("/n?{query}"), Duration::from_micros(8_123_900)), None, "{query}");
     }
-    // As Go writes and reads them.
+    // Durations as Go writes and reads them.
     for limit in ["1m0s", "1m", "1.5s", ".5s", "1s500ms", "500us", "20ns", "0.001h", "1h", "1h0m0.5s"] {
         assert_eq!(bounded(&format!("/n?timeout={limit}"), Duration::from_secs(3_601)), None, "{limit}");
     }

@@ -2,22 +2,20 @@
 
 use super::attempt::{Attempt, Refused};
 use crate::{
-    leadership::{Bystander, Loss, NOT_BEGUN, Stage},
+    leadership::{FollowerView, Loss, NOT_BEGUN, Stage},
     request::Verb,
 };
 use std::{error::Error, fmt, io, sync::Arc};
 
-/// A write was refused because this process does not lead. Nothing was changed.
-///
-/// The gate refuses before it sends anything.
+/// The gate refused a write because this process does not lead. Nothing was sent, so nothing was changed.
 ///
 /// [Wait for leadership](crate::leadership::Leadership::elected), or leave the work to the leader. Do not send the same
-/// write again, not even when this process leads: it is the decision of a follower, and another leader may have written
-/// since. Read the present state, and decide again. A retry layer
+/// write again, not even when this process leads: a follower decided on this write, and another leader may have written
+/// since then. Read the present state, and decide again. A retry layer
 /// [outside the gate](crate::guide::stacking#a-retry-of-your-own) must not repeat this error either.
 ///
-/// The gate boxes this type itself, so `downcast_ref` on the gate's error finds it. [`find`](Self::find) finds it in a
-/// wrapper that keeps its source, as `kube::Error::Service` does.
+/// The gate boxes this type itself, so `downcast_ref` on the gate's error finds it. [`find`](Self::find) also finds it inside
+/// another error that keeps it as its source, as `kube::Error::Service` does.
 #[derive(Clone, Debug)]
 pub struct ErrNotLeader {
     refused: Refused,
@@ -47,9 +45,10 @@ impl ErrNotLeader {
     /// Finds this error in `error` or in its sources, 64 at most. It also looks into three wrappers that a walk of
     /// [`source`](Error::source) skips: an [`io::Error`](std::io::Error), a [`Box`] and an [`Arc`].
     ///
-    /// An error that is `#[error(transparent)]` around another one (thiserror) has the sources of that one, without it. If it is
-    /// transparent around an `ErrNotLeader` itself, as [`admit`](crate::Leadership::admit) returns it, `find` cannot see that. If
-    /// it is transparent around a `kube::Error` or an [`ErrGuarded`](super::ErrGuarded), `find` sees it.
+    /// Take care with an error of your own that is `#[error(transparent)]` (thiserror): its source is the source of the error
+    /// inside, and not the error inside itself. So `find` cannot see an `ErrNotLeader` directly inside, as
+    /// [`admit`](crate::Leadership::admit) returns it. If a `kube::Error` or an [`ErrGuarded`](super::ErrGuarded) is inside,
+    /// `find` sees the `ErrNotLeader` in that error.
     ///
     /// ```
     /// use kube_leader_gate::ErrNotLeader;
@@ -62,8 +61,8 @@ impl ErrNotLeader {
         find(error)
     }
 
-    pub(super) fn new(refused: Refused, bystander: Bystander) -> Self {
-        let Bystander { holder, trouble, stage } = bystander;
+    pub(super) fn new(refused: Refused, view: FollowerView) -> Self {
+        let FollowerView { holder, trouble, stage } = view;
         Self { refused, stage, holder, trouble }
     }
 
@@ -119,7 +118,7 @@ impl ErrLeadershipLost {
         find(error)
     }
 
-    /// Logs it too.
+    /// Makes the error, and logs it.
     pub(super) fn new(verb: Option<Verb>, label: Option<&'static str>, loss: Loss) -> Self {
         let error = Self { verb, label, loss };
         let verb = error.verb.map(Verb::as_str);

@@ -23,7 +23,7 @@ use tokio::sync::futures::OwnedNotified;
 pin_project! {
     /// The future of [`WriteGate`](super::WriteGate) and of [`Leadership::guard`](crate::Leadership::guard).
     ///
-    /// `W` is what it keeps of the write: of a request, or the label of another write.
+    /// `W` is what the future keeps of the write: a few facts about a request, or the label of another write.
     ///
     /// Dropping it drops the write, as with any other service. The outcome of the write is then unknown.
     ///
@@ -54,7 +54,7 @@ pin_project! {
             write: W,
             observer: Option<Arc<dyn WriteObserver>>,
         },
-        // None once it has completed.
+        // None after the future has completed.
         Rejected { error: Option<Box<ErrNotLeader>> },
     }
 }
@@ -63,7 +63,7 @@ pin_project! {
 #[derive(Debug)]
 pub(super) enum Right {
     Whole(WritePermit),
-    /// The body of the request holds it too, until it is over.
+    /// The body of the request holds the permit too, until the body is over.
     WithBody(Arc<WritePermit>),
 }
 
@@ -120,9 +120,9 @@ where
                     let (verb, label) = write.name();
                     let error = ErrLeadershipLost::new(verb, label, permit.loss());
                     let observer = observer.take();
-                    // The write ends first: the observer may panic.
+                    // Drop the write before the observer learns of the loss, because the observer may panic.
                     state.set(State::Rejected { error: None });
-                    observer.inspect(|it| it.cut_off(&error));
+                    observer.inspect(|observer| observer.cut_off(&error));
                     return Poll::Ready(Err(Box::<dyn Error + Send + Sync>::from(error).into()));
                 }
                 if let Poll::Ready(outcome) = inner.as_mut().poll(cx) {
@@ -142,7 +142,7 @@ where
                 Err(error.into())
             }
         };
-        // This drops the write first, and then counts it out.
+        // This drops the write first. Only then the write no longer counts as under way.
         state.set(State::Rejected { error: None });
         Poll::Ready(output)
     }
@@ -158,7 +158,8 @@ impl Right {
         }
     }
 
-    /// The receiver has answered. If the body is not over yet, nothing tells what becomes of the rest (rule S4).
+    /// Notes that the receiver has answered. If the body is not over yet, notes nothing: the write then has no answer, because
+    /// nothing shows what becomes of the rest of the body (rule S4).
     fn answered(&mut self) {
         let permit = match self {
             Self::Whole(permit) => Some(permit),
@@ -178,7 +179,7 @@ impl<B> Admitted<Response<B>> for Sent {
     }
 
     fn is_settled_by(self, answer: &Response<B>) -> bool {
-        // The API server reads a body before it decides; a backend may answer first.
+        // The API server reads the whole body before it answers. A backend may answer earlier.
         let reads_first = self.receiver == Receiver::ApiServer || !self.has_body;
         reads_first && !leaves_open(answer.status())
     }

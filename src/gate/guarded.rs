@@ -3,17 +3,18 @@
 use std::{error::Error, fmt};
 
 /// The error of a [guarded](crate::Leadership::guard) future: [`ErrNotLeader`](super::ErrNotLeader),
-/// [`ErrLeadershipLost`](super::ErrLeadershipLost), or the future's own.
+/// [`ErrLeadershipLost`](super::ErrLeadershipLost), or the future's own error.
 ///
-/// Its [`source`](Error::source) is that error, and its text is the same. So [`ErrNotLeader::find`](super::ErrNotLeader::find) finds it too behind an
-/// error that shows this one as itself, such as `#[error(transparent)]` of thiserror.
+/// Its [`source`](Error::source) is the error inside, and its text is the text of the error inside. So
+/// [`ErrNotLeader::find`](super::ErrNotLeader::find) also works if an error of your own is `#[error(transparent)]` (thiserror)
+/// around this one.
 #[derive(Debug)]
 pub struct ErrGuarded(Box<dyn Error + Send + Sync>);
 
 // === impl ErrGuarded ===
 
 impl ErrGuarded {
-    /// The error itself.
+    /// The error inside.
     #[must_use]
     pub fn into_inner(self) -> Box<dyn Error + Send + Sync> {
         self.0

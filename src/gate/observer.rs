@@ -1,4 +1,4 @@
-//! Who learns what becomes of each write.
+//! Observers: they learn what becomes of each write.
 
 use super::{
     attempt::Attempt,
@@ -52,7 +52,7 @@ impl WriteObserver for Both {
     }
 }
 
-/// The two, or only the second one.
+/// Makes one observer of the two. Returns the second one alone if there is no first one.
 pub(crate) fn beside(
     first: Option<Arc<dyn WriteObserver>>,
     second: Arc<dyn WriteObserver>,

@@ -56,7 +56,8 @@ impl WriteGateLayer {
         Self { policy: Arc::new(policy), ..self }
     }
 
-    /// Reports the outcome of each write to `observer` too, after those that were added before, as the metrics are.
+    /// Adds an observer, and reports the outcome of each write to it. The observers that were added before, for example the
+    /// metrics, receive each report first.
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn WriteObserver>) -> Self {
         Self { settings: self.settings.with_observer(observer), ..self }
@@ -120,7 +121,7 @@ where
             {
                 *request.uri_mut() = uri;
             }
-            // Of a body that the gate cannot look into: an upgrade by `GET` has none.
+            // If the gate cannot look into the body, assume that there is one, except for an upgrade by `GET`.
             let has_body = has_body.unwrap_or(!upgrade || *request.method() != Method::GET);
             let sent = Sent { verb, receiver, has_body };
             return ResponseFuture::admitted(
@@ -130,7 +131,7 @@ where
                 settings.observer.clone(),
             );
         }
-        // The next call uses what `poll_ready` has reserved of the inner service.
+        // Do not call the inner service. The next call uses the capacity that `poll_ready` has reserved of it.
         let (asked, _) = request.into_parts();
         let refused = Refused::Request { method: asked.method, uri: asked.uri, upgrade };
         ResponseFuture::rejected(settings.refuse(refused))

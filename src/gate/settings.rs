@@ -30,7 +30,7 @@ impl Settings {
 
     /// Makes the error of a write that was not admitted.
     pub(super) fn refuse(&self, refused: Refused) -> Box<ErrNotLeader> {
-        let error = Box::new(ErrNotLeader::new(refused, self.leadership.bystander()));
+        let error = Box::new(ErrNotLeader::new(refused, self.leadership.follower_view()));
         let attempt = error.attempt();
         tracing::debug!(
             verb = attempt.verb().map(Verb::as_str),
@@ -60,7 +60,8 @@ impl Settings {
         label: &'static str,
         future: F,
     ) -> ResponseFuture<Pin<Box<F>>, &'static str> {
-        // On the heap at once: a whole reconciliation is large, and a debug build copies it several times on the stack.
+        // Put the future on the heap at once: a whole reconciliation is large, and a debug build copies it several times on the
+        // stack.
         let future = Box::pin(future);
         match self.admit_labelled(label) {
             Ok(permit) => {

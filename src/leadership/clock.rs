@@ -2,8 +2,8 @@
 
 use std::{fmt, time::Duration};
 
-/// The longest that a timer is trusted to sleep. Timers do not count suspend: after a resume, a task that waits looks at
-/// the real clock within this time.
+/// The longest time for which a task sleeps on a timer. Timers do not count suspend. After a resume, a task that waits
+/// looks at the real clock within this time.
 pub(super) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// An instant on a [`Clock`]: nanoseconds since an origin that only that clock knows.
@@ -17,8 +17,9 @@ pub struct Moment(u64);
 ///
 /// Implement it to drive leadership from a simulation. `now` must never go backwards. Each write calls it, so keep it
 /// cheap. If it panics in a task of the election, the election ends
-/// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). A write without an answer at whose end it
-/// panics counts as under way for ever. It must not call this leadership: a grant reads the clock under its lock.
+/// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). If it panics at the end of a write
+/// that has no answer, this write counts as under way for ever. `now` must not call the leadership that uses this clock:
+/// a grant reads the clock while it holds the lock of the leadership.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present instant.
     fn now(&self) -> Moment;
@@ -29,7 +30,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 /// | platform | the clock | counts suspend |
 /// | --- | --- | --- |
 /// | Linux, Android | `CLOCK_BOOTTIME` | yes |
-/// | macOS, iOS | `CLOCK_MONOTONIC`, which is another clock there than elsewhere | yes |
+/// | macOS, iOS | `CLOCK_MONOTONIC` (on Linux, this name means another clock) | yes |
 /// | Windows, OpenBSD | [`std::time::Instant`] | yes |
 /// | FreeBSD | [`std::time::Instant`] | no: the platform has no such clock |
 /// | others | [`std::time::Instant`] | the platform decides |
@@ -111,7 +112,7 @@ mod tests {
     #[test]
     fn s13_machine_clock_never_moves_back() {
         for (whose, clock) in CLOCKS {
-            // Before the clock is asked: a pause of this thread in between must not look as if the clock ran ahead.
+            // Read this first: if this thread pauses between the two readings, the clock must not seem to run ahead.
             let begin = Instant::now();
             let first = clock();
             assert!(first > Moment::default(), "{whose}: a deadline of zero means not leading");

@@ -1,4 +1,5 @@
-//! What follows a leadership: its changes, its terms one after the other, and whether a term was lost since the last look.
+//! Types that follow a leadership: its changes, its terms one after the other, what the process wants, and whether a term
+//! was lost since the last look.
 
 use super::{
     clock::Moment,
@@ -20,12 +21,12 @@ use tokio::sync::{futures::OwnedNotified, watch};
 pub struct Changes {
     state: watch::Receiver<State>,
     /// The last state that was returned.
-    told: Option<LeadershipState>,
+    delivered: Option<LeadershipState>,
 }
 
 impl Changes {
     pub(super) fn new(state: watch::Receiver<State>) -> Self {
-        Self { state, told: None }
+        Self { state, delivered: None }
     }
 
     /// Returns the present state at the first call, and then the newest state after each change. A slow reader may
@@ -38,8 +39,8 @@ impl Changes {
                 let state = self.state.borrow_and_update();
                 (state.view(), state.intent == Intent::Gone)
             };
-            if self.told.as_ref() != Some(&seen) {
-                self.told = Some(seen.clone());
+            if self.delivered.as_ref() != Some(&seen) {
+                self.delivered = Some(seen.clone());
                 return Some(seen);
             }
             if gone {
@@ -50,7 +51,7 @@ impl Changes {
     }
 }
 
-/// The terms of this process. Only this waits for a gain.
+/// The terms of this process.
 ///
 /// Returns each term in which the gate admits writes, once. If two terms begin between two calls, it returns only the
 /// newer one.
@@ -59,13 +60,13 @@ pub(crate) struct Terms {
     inner: Arc<Inner>,
     state: watch::Receiver<State>,
     /// The number of the last grant that was returned; 0 if none.
-    told: u64,
+    delivered: u64,
 }
 
 impl Terms {
     pub(super) fn new(inner: Arc<Inner>) -> Self {
         let state = inner.state.subscribe();
-        Self { inner, state, told: 0 }
+        Self { inner, state, delivered: 0 }
     }
 
     /// Waits until the gate admits writes in a new term. Returns None if no more grants can come. Cancel-safe.
@@ -77,9 +78,9 @@ impl Terms {
                 if state.is_final {
                     return None;
                 }
-                let new = state.current.as_ref().filter(|current| current.number != self.told);
+                let new = state.current.as_ref().filter(|current| current.number != self.delivered);
                 if let Some(current) = new.filter(|_| self.inner.word.is_open(|| self.inner.now())) {
-                    self.told = current.number;
+                    self.delivered = current.number;
                     let (inner, term) = (self.inner.clone(), current.term.clone());
                     return Some(GrantedTerm { inner, grant: current.number, term });
                 }
@@ -90,7 +91,7 @@ impl Terms {
     }
 }
 
-/// What the rest of the process wants, for the task of the election.
+/// Tells the task of the election what the rest of the process wants.
 #[derive(Debug)]
 pub(crate) struct Orders {
     inner: Arc<Inner>,
@@ -103,8 +104,9 @@ impl Orders {
         Self { inner, state }
     }
 
-    /// The term that is to end in good order. It is returned once: a later term may have the same number, after a restored
-    /// backup. [`changed`](Self::changed) tells of what comes after this call.
+    /// Takes the term that a caller has asked to end in good order. Each such order is returned once: after a restored backup
+    /// a later term may have the same number, and the order must not end that term, too. After this call,
+    /// [`changed`](Self::changed) waits for the next change.
     pub(crate) fn take_asked(&mut self) -> Option<Term> {
         let is_asked = self.state.borrow_and_update().asked.is_some();
         let mut asked = None;
@@ -129,7 +131,7 @@ impl Orders {
     }
 }
 
-/// A term in which this process leads or has led. It counts no write.
+/// A term in which this process leads or has led. Unlike a permit, it does not count as a write under way.
 #[derive(Debug)]
 pub(crate) struct GrantedTerm {
     inner: Arc<Inner>,
@@ -154,8 +156,9 @@ impl GrantedTerm {
         self.is_valid() && self.inner.is_open()
     }
 
-    /// Waits until the term is over. Each poll looks at the deadline itself. A task can poll this first, and do other
-    /// work only while this is pending. It then does no other work after a freeze. Cancel-safe.
+    /// Waits until the term is over. Each poll compares the clock with the deadline. A task can poll this first,
+    /// and do other work only while this is pending. If a freeze then lasts past the deadline, the task does no other work
+    /// after the freeze. Cancel-safe.
     pub(crate) async fn over(&self) {
         while self.is_valid() {
             let mut woken = pin!(self.inner.ended.next());
@@ -169,7 +172,7 @@ impl GrantedTerm {
         let _ = self.inner.state.subscribe().wait_for(|state| state.closing).await;
     }
 
-    /// When the term ended. If it expired, this is its deadline, even if that was noticed late. Returns the present
+    /// When the term ended. If it expired, this is its deadline, even if a task noticed it late. Returns the present
     /// instant while the term continues, and the clock's origin if the end is no longer known.
     pub(crate) fn ended_at(&self) -> Moment {
         self.inner.state.read(|state| {
@@ -186,7 +189,7 @@ impl GrantedTerm {
     }
 }
 
-/// Remembers which terms had ended at the last check. It counts no write.
+/// Remembers which terms had ended at the last check.
 #[derive(Debug)]
 pub(crate) struct TermLoss {
     inner: Arc<Inner>,
@@ -200,10 +203,10 @@ impl TermLoss {
         Self { inner, seen }
     }
 
-    /// Whether a term was lost since the last call. A release after all writes have finished does not count. A passed
-    /// deadline counts, even if no task has noticed it (rule S1).
+    /// Whether a term was lost since the last call. If only one term ended, by a release after all writes had finished,
+    /// this does not count. A passed deadline counts, even if no task has noticed it (rule S1).
     pub(crate) fn occurred(&mut self) -> bool {
-        // Then all grants have ended, for good: a follower needs no clock and no lock to say so.
+        // If no grant is newer than the last ended one, no grant can end. So a follower needs no clock and no lock here.
         if self.seen == self.inner.word.current_grant() {
             return false;
         }
@@ -240,7 +243,7 @@ mod tests {
         (grantor, leadership, clock, grant)
     }
 
-    fn tenure(leadership: &Leadership) -> GrantedTerm {
+    fn term(leadership: &Leadership) -> GrantedTerm {
         leadership.terms().next().now_or_never().flatten().expect("leading")
     }
 
@@ -248,21 +251,21 @@ mod tests {
     fn s1_an_expired_term_ended_at_its_deadline() {
         for noticed in [false, true] {
             let (_grantor, leadership, clock, grant) = granted();
-            let (tenure, deadline) = (tenure(&leadership), leadership.deadline().unwrap());
-            assert!(tenure.over().now_or_never().is_none());
+            let (term, deadline) = (term(&leadership), leadership.deadline().unwrap());
+            assert!(term.over().now_or_never().is_none());
             clock.advance(60 * SECOND);
             if noticed {
                 grant.end(Loss::Expired);
             }
-            assert!(tenure.over().now_or_never().is_some());
-            assert_eq!(tenure.ended_at(), deadline, "noticed: {noticed}");
+            assert!(term.over().now_or_never().is_some());
+            assert_eq!(term.ended_at(), deadline, "noticed: {noticed}");
         }
     }
 
     #[test]
     fn a_theft_ends_only_the_term_it_hits() {
         let (grantor, leadership, clock, grant) = granted();
-        let first = tenure(&leadership);
+        let first = term(&leadership);
         clock.advance(SECOND);
         let seen = leadership.now();
         grant.end(Loss::Taken);
@@ -272,6 +275,6 @@ mod tests {
         let deadline = leadership.now().saturating_add(10 * SECOND);
         let _second = grantor.grant(Term::new("u", 2), deadline).unwrap();
         assert!(!first.is_valid() && first.ended_at() == seen);
-        assert_eq!(tenure(&leadership).term(), &Term::new("u", 2));
+        assert_eq!(term(&leadership).term(), &Term::new("u", 2));
     }
 }

@@ -20,10 +20,10 @@ pub struct Grant {
 /// A grant or an extension came too late: its deadline has passed, or its term has ended.
 ///
 /// It comes from [`Grantor::grant`](super::Grantor::grant) and [`Grant::extend`], for example if the process was frozen
-/// after its lease call. The call has changed nothing: it opens no gate, and moves no deadline.
+/// after its lease call. The refused grant or extension has changed nothing: it opens no gate, and moves no deadline.
 ///
-/// To call again with the same deadline does no harm, and fails again. Acquire or renew the lease once more, and grant
-/// a term with the deadline of that call.
+/// A second attempt with the same deadline does no harm, but fails again. Acquire or renew the lease once more, and grant
+/// a term with a deadline that counts from before this new lease call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrTooLate(pub(super) ());
 
@@ -42,7 +42,7 @@ impl Grant {
     pub fn extend(&self, deadline: Moment) -> Result<(), ErrTooLate> {
         let inner = &self.inner;
         let mut extended = false;
-        // This takes the lock only. A renewal does not wake observers.
+        // This takes the lock, and returns false, because a renewal does not wake observers.
         inner.state.send_if_modified(|_| {
             extended = inner.word.extend(self.number, deadline.as_nanos(), || inner.now());
             false

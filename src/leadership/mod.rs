@@ -24,10 +24,10 @@
 //! elector can hold the grantor.
 //!
 //! 1. Leadership is a deadline, not a flag ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)). After the
-//!    deadline the gate admits no write, even if no task has noticed it. The clock counts suspend
+//!    deadline the gate admits no write, even if no task has noticed that the deadline has passed. The clock counts suspend
 //!    ([rule S13](crate::guide::guarantees#s13-the-clock-counts-suspend)).
-//! 2. An admitted write calls [`WritePermit::is_valid`] again and again, and is woken when its term ends
-//!    ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
+//! 2. The code that sends an admitted write calls [`WritePermit::is_valid`] before each step. When the term ends, the
+//!    leadership wakes the writes that wait ([rule S2](crate::guide::guarantees#s2-a-lost-term-cuts-off-its-writes)).
 //! 3. [`close`](Grantor::close) stops admitting writes, and [`drain`](Leadership::drain) waits for the admitted ones
 //!    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). [`revoke`](Grantor::revoke) ends everything
 //!    at once.
@@ -60,12 +60,12 @@
 //!     // .. and renews it ..
 //!     grant.extend(sent.saturating_add(valid_for))?;
 //!
-//!     grant.end(Loss::Released); // before it gives the lease up; at a loss too
+//!     grant.end(Loss::Released); // before your elector releases the lease; call `end` at a loss too
 //!     Ok(()) // a dropped `Grantor` closes the gate for good
 //! }
 //! ```
 //!
-//! This module spawns no task. A deadline needs none. Only the *wake-up* of waiting writes at a deadline needs a
+//! This module spawns no task, and a deadline needs no task. Only the *wake-up* of waiting writes at a deadline needs a
 //! running [`watch_deadline`](Grantor::watch_deadline). The election of this crate runs it.
 
 #![cfg_attr(
@@ -103,5 +103,5 @@ pub(crate) use self::{
     grantor::Closer,
     inner::{ENDED, NOT_BEGUN, Stage},
     intent::Intent,
-    reader::Bystander,
+    reader::FollowerView,
 };

@@ -34,8 +34,9 @@ impl WritePermit {
 
     /// Records that the receiver has answered this write, so its outcome is known.
     ///
-    /// The head of an HTTP response is an answer, unless its status is 408 or 5xx. So is a store's refusal, for example a
-    /// violated constraint. Any other error is not an answer: the write may have been sent before the error.
+    /// The head of an HTTP response is an answer, unless its status is 408 or 5xx. A refusal by a store is also an answer,
+    /// for example because of a violated constraint. Any other error is not an answer: the write may have been sent
+    /// before the error.
     pub fn answered(&mut self) {
         self.answered = true;
     }
@@ -56,7 +57,8 @@ impl WritePermit {
 impl Drop for WritePermit {
     fn drop(&mut self) {
         if !self.answered {
-            // Without a time, the write counts as under way for ever. A stop waits for it, and then cuts it off.
+            // If the clock panics, this write counts as under way for ever. A stop waits for this write until the drain
+            // timeout, and then cuts it off.
             let Some(now) = self.inner.time_of_end() else { return };
             // Note this before the write is counted out. A drain that no longer counts this write then sees the note.
             self.inner.note_unanswered(now);

@@ -24,17 +24,18 @@ use tokio::time::{sleep, timeout};
 #[derive(Clone, Debug)]
 pub struct Leadership {
     pub(super) inner: Arc<Inner>,
-    /// The number of the only grant that admits writes here; 0 is no grant. None if each does.
+    /// The number of the only grant in which this reader admits writes; 0 is no grant. None if it admits writes in every
+    /// grant.
     only: Option<u64>,
 }
 
-/// The time of a [`drain`](Leadership::drain) ended before all admitted writes had finished.
+/// A [`drain`](Leadership::drain) ran out of time before all admitted writes had finished.
 ///
-/// The writes go on: a drain cuts none off. To drain again is safe, while the lease is still renewed. Or
-/// [revoke](super::Grantor::revoke) the term: this cuts them off. Then give the lease up only after the time that
-/// [`Leadership::unanswered`] names.
+/// The writes go on: a drain does not cut them off. While your elector still renews the lease, it may drain again. Or
+/// [revoke](super::Grantor::revoke) the term, which cuts the writes off. Then wait before you give the lease up, for the
+/// time that [`Leadership::unanswered`] describes.
 ///
-/// An election revokes by itself when its drain timeout is over.
+/// The election of this crate revokes the term by itself when its drain timeout is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ErrStillWriting {
@@ -43,7 +44,7 @@ pub struct ErrStillWriting {
 }
 
 /// What a follower knows about the election.
-pub(crate) struct Bystander {
+pub(crate) struct FollowerView {
     pub(crate) holder: Option<Arc<str>>,
     pub(crate) trouble: Option<Arc<str>>,
     pub(crate) stage: Stage,
@@ -59,8 +60,9 @@ impl Leadership {
     /// The same leadership for the work of `term`: it admits writes in this term alone, and none if the term is over.
     #[must_use]
     pub fn only_in(&self, term: &Term) -> Self {
-        let of_term =
-            |state: &State| state.current.as_ref().filter(|it| it.term == *term).map(|it| it.number);
+        let of_term = |state: &State| {
+            state.current.as_ref().filter(|current| current.term == *term).map(|current| current.number)
+        };
         let only = self.inner.state.read(of_term).unwrap_or(0);
         Self { only: Some(only), ..self.clone() }
     }
@@ -95,7 +97,7 @@ impl Leadership {
     /// Whether this process leads now. A leader that is closing still leads.
     #[must_use]
     pub fn is_leader(&self) -> bool {
-        self.inner.surely(|word| word.is_leading(|| self.inner.now()))
+        self.inner.recheck_locked(|word| word.is_leading(|| self.inner.now()))
     }
 
     /// Whether the gate would admit a write now.
@@ -130,8 +132,8 @@ impl Leadership {
     }
 
     /// The details for the error of a rejected write.
-    pub(crate) fn bystander(&self) -> Bystander {
-        self.inner.state.read(|state| Bystander {
+    pub(crate) fn follower_view(&self) -> FollowerView {
+        self.inner.state.read(|state| FollowerView {
             holder: state.holder.clone(),
             trouble: state.trouble(),
             stage: state.stage(),
@@ -186,17 +188,17 @@ impl Leadership {
         Terms::new(self.inner.clone())
     }
 
-    /// Tells from now on whether a term was lost.
+    /// Returns a [`TermLoss`], which says whether a term was lost after this call.
     #[cfg(any(feature = "election", test))]
-    pub(crate) fn lapse(&self) -> TermLoss {
+    pub(crate) fn term_loss(&self) -> TermLoss {
         TermLoss::new(self.inner.clone())
     }
 
     /// Waits until the gate admits writes, and returns the term. It never returns a term that has ended. If the
-    /// [`Grantor`](super::Grantor) is gone, it waits for ever. Cancel-safe.
+    /// [`Grantor`](super::Grantor) is gone or the election stops for good, it waits for ever. Cancel-safe.
     pub async fn elected(&self) -> Term {
         match self.terms().next().await {
-            Some(tenure) => tenure.term().clone(),
+            Some(term) => term.term().clone(),
             None => pending().await,
         }
     }
@@ -225,7 +227,7 @@ impl Leadership {
 
     /// Whether no write can begin before the next grant, and none is under way (rule S4).
     pub(crate) fn is_quiet(&self) -> bool {
-        // In this order: a write that is admitted between the two looks is counted by the second one.
+        // Look at the gate before you count: if a write is admitted between the two looks, the count includes the write.
         let is_open = self.inner.is_open();
         !is_open && self.writes_under_way() == 0
     }
@@ -253,7 +255,7 @@ impl Leadership {
     }
 
     /// The moment after which no admitted write of this process can take effect, if each request arrives at most
-    /// `margin` late (rule S4). A write that is still under way does not count.
+    /// `margin` late (rule S4). This does not cover writes that are still under way.
     pub(crate) fn settles_at(&self, margin: Duration) -> Moment {
         self.unanswered().map_or(Moment::from_nanos(0), |last| last.saturating_add(margin))
     }

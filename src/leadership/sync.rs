@@ -1,4 +1,4 @@
-//! What the threads of one leadership share it through: atomics, a lock and wake-ups.
+//! Atomics, a lock and wake-ups: with these, the threads of a process share one leadership.
 
 use std::sync::Arc;
 use tokio::sync::{
@@ -25,7 +25,7 @@ impl<T> Watched<T> {
         self.channel.send_if_modified(change);
     }
 
-    /// Reads the value under the lock, beside other readers.
+    /// Reads the value under the lock. Several threads may read at the same time.
     pub(super) fn read<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         look(&self.channel.borrow())
     }
@@ -43,7 +43,6 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// Wakes each task that waits.
     pub(super) fn ring(&self) {
         self.notify.notify_waiters();
     }

@@ -2,8 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-/// One unbroken time of holding a lease. The uid of the lease and its count of transitions name it. Terms with
-/// different fencing tokens are different.
+/// One period in which a candidate holds the lease without a break. The uid of the lease and its count of transitions
+/// name it. `==` also compares the fencing tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     lease_uid: Arc<str>,
@@ -62,15 +62,15 @@ impl Term {
         Self { fencing_token: Some(token), ..self }
     }
 
-    /// A number that is larger than the token of every earlier term of the same lease, of this candidate and of every
-    /// other, also if the lease was deleted and created again in between. It does not change within the term.
+    /// A number that is larger than the token of every earlier term of the same lease. This is true for the terms of all
+    /// candidates, also if the lease was deleted and created again in between. It does not change within the term.
     ///
     /// Send it along with each write to a store outside Kubernetes that can compare: the store keeps the largest token
     /// that it has seen, and refuses a smaller one. [The guide](crate::guide::fencing_tokens) says how.
     ///
-    /// The election takes the `resourceVersion` of a write by which this candidate held the lease. None if that is no
-    /// number that fits, or if it has gone back: this candidate has seen a larger version of the lease before. A
-    /// [`Grantor`](super::Grantor) passes on what [`with_fencing_token`](Self::with_fencing_token) was given.
+    /// The election takes the `resourceVersion` of a write by which this candidate held the lease. None if that version
+    /// is not a number that fits into a `u64`, or if this candidate has seen a larger version of the lease before. If you
+    /// wrote your own elector, this is the number that it gave to [`with_fencing_token`](Self::with_fencing_token), if any.
     #[must_use]
     pub const fn fencing_token(&self) -> Option<u64> {
         self.fencing_token

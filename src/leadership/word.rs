@@ -3,8 +3,8 @@
 //! The word is 0 while this process does not lead. Otherwise it is the validity deadline in nanoseconds. Bit 0 means
 //! "closing": the gate admits no new write, and admitted writes continue until the deadline.
 //!
-//! A write keeps the number of its grant, so a write of an earlier term does not pass for one of this term. A thread
-//! that opens or extends holds the lock of the state. Closing and revoking need no lock.
+//! A write keeps the number of the grant that admitted it, so a write of an earlier term is not valid in this term. A
+//! thread that opens or extends a grant holds the lock of the state. The word itself needs no lock to close or to revoke.
 
 use super::sync::{AtomicU64, AtomicUsize, Ordering};
 use std::mem;
@@ -29,7 +29,7 @@ impl Word {
         }
     }
 
-    // --- changes, one at a time ---
+    // --- changes under the lock of the state ---
 
     /// Opens a new grant and returns its number. Writes that earlier grants admitted are no longer valid.
     pub(super) fn open(&self, deadline: u64) -> u64 {
@@ -55,7 +55,7 @@ impl Word {
         self.deadline.fetch_update(Ordering::AcqRel, Ordering::Acquire, extended).is_ok()
     }
 
-    // --- changes, at any time ---
+    // --- changes that need no lock ---
 
     /// Stops admitting writes.
     pub(super) fn close(&self) {
@@ -64,21 +64,22 @@ impl Word {
         let _ = self.deadline.fetch_update(Ordering::AcqRel, Ordering::Acquire, closing);
     }
 
-    /// Ends the current grant at once. It uses a swap instead of a store, so that it has a clear order among racing
-    /// extensions.
+    /// Ends the current grant at once. This is a swap and no store: an extension at the same time then either comes before it, or
+    /// sees that the grant has ended.
     pub(super) fn revoke(&self) {
         self.deadline.swap(NOT_LEADING, Ordering::AcqRel);
     }
 
     // --- the write path ---
 
-    /// Counts a write in and returns the grant that admits it, with the time that this grant has left. If no grant does,
-    /// counts the write out again.
+    /// Counts a write in and returns the grant that admits it, with the time that this grant has left. If no grant
+    /// admits the write, counts the write out again.
     ///
-    /// The writer raises the count before it reads the word. A drain changes the word before it reads the count, and
-    /// it reads the count by a read-modify-write. So the two meet at the count: if the writer was first, the drain sees
-    /// the write. If the drain was first, the writer sees the changed word. The clock is read last: if a thread was
-    /// frozen in between, it compares with the time at which it woke.
+    /// The writer raises the count before it reads the word. A task that drains closes the gate, which changes the word,
+    /// before it reads the count, and it reads the count by a read-modify-write. So either the writer or the drain is first
+    /// at the count. If the writer was first, the drain sees the write. If the drain was first, the writer sees the changed
+    /// word. The writer reads the clock last: if its thread was frozen before, it compares the deadline with the time at
+    /// which the thread woke.
     pub(super) fn enter(&self, now: impl FnOnce() -> u64) -> Result<(u64, u64), Refused> {
         if self.deadline.load(Ordering::Relaxed) == NOT_LEADING {
             return Err(Refused { was_last: false });
@@ -94,7 +95,7 @@ impl Word {
 
     /// Counts an admitted write out. Returns true if it was the last one and the gate admits no new write.
     pub(super) fn leave(&self) -> bool {
-        // It meets a drain as `enter` does: one of the two sees the other.
+        // As in `enter`: either the drain sees the lower count, or this thread sees the changed word.
         let before = self.admitted.fetch_sub(1, Ordering::AcqRel);
         let word = self.deadline.load(Ordering::Acquire);
         before == 1 && (word == NOT_LEADING || word & CLOSING != 0)
@@ -136,7 +137,7 @@ impl Word {
     /// How many admitted writes have not finished. After a `close` or `revoke`, 0 means that no write is under way
     /// and none will be.
     pub(super) fn admitted(&self) -> usize {
-        // It changes nothing, but it stands in the order of all changes of the count. A load could see an old count.
+        // Adding 0 changes nothing, but a read-modify-write always reads the newest count. A load could see an old count.
         self.admitted.fetch_add(0, Ordering::AcqRel)
     }
 }
@@ -146,7 +147,7 @@ struct Entered<'a>(&'a Word);
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        // A drain that waits for this write learns of its end at the drain timeout.
+        // This wakes no drain: a drain that waits for this write returns at the drain timeout.
         self.0.leave();
     }
 }
@@ -174,7 +175,7 @@ mod tests {
         }
     }
 
-    /// A thread may freeze between the two. Then it compares the deadline with the time at which it woke.
+    /// A thread may freeze between the two reads. It must compare the deadline with the time at which it woke.
     #[test]
     fn s1_the_clock_is_read_after_the_word() {
         type Look = fn(&Word, &dyn Fn() -> u64) -> bool;

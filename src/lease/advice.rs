@@ -6,7 +6,7 @@ use http::StatusCode;
 /// What is known of the cause of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// RBAC, or another authorizer.
+    /// RBAC or another authorizer does not permit the request.
     Role,
     /// The request had no credentials that the API server knows.
     Anonymous,
@@ -25,7 +25,7 @@ pub(crate) enum Cause {
     NoKind,
     Redirect,
     TooMany,
-    /// A gateway, or a server that is not ready.
+    /// A gateway in front of the API server answers, or the API server is not ready.
     Unready,
     /// The API server no longer has the version that a watch asks for.
     Gone,
@@ -43,7 +43,8 @@ pub(crate) enum Cause {
     CutOff,
 }
 
-/// How the API server words its refusals. Each row: a part of the message, and the cause.
+/// Parts of the API server's messages, each with the cause that it shows. If a message contains more than one, the first
+/// row counts.
 ///
 /// | cause | where Kubernetes 1.36 makes the message |
 /// | --- | --- |
@@ -70,7 +71,7 @@ const WORDS: [(&str, Cause); 11] = [
 // === impl Cause ===
 
 impl Cause {
-    /// What this status and message say.
+    /// The cause that the message shows, or else the status. None if neither shows one.
     pub(super) fn of(status: StatusCode, message: &str) -> Option<Self> {
         let said = WORDS.iter().find(|(words, _)| message.contains(words)).map(|(_, cause)| *cause);
         let by_status = || match status {

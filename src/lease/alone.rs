@@ -24,9 +24,10 @@ impl Alone {
         Self { lease, stored: watch::Sender::new(None) }
     }
 
-    /// The times of its election. No candidate waits for the end of this lease, so the gate stays open for as long as
-    /// a lease may last, even if the process is suspended. No candidate takes over either, so nothing waits for the margin, and
-    /// the pause after a term that was given up is short.
+    /// The times of an election over this lock. No other candidate waits for the end of this lease, so the renew deadline is
+    /// almost as long as a lease may last: the gate stays open even if the process is suspended. No other candidate can take
+    /// over, so the safety margin may be tiny. After a term that the process gave up, it rests for one retry period, which is
+    /// short.
     pub(crate) fn timing() -> LeaseTiming {
         let margin = Duration::from_millis(1);
         LeaseTiming::new(LONGEST_SANE, LONGEST_SANE.saturating_sub(margin), Duration::from_secs(2))
@@ -40,7 +41,7 @@ impl Alone {
             let is_newest =
                 stored.as_ref().map(LeaseRecord::resource_version) == seen.map(LeaseRecord::resource_version);
             if is_newest {
-                let version = seen.and_then(LeaseRecord::version).map_or(1, |it| it + 1);
+                let version = seen.and_then(LeaseRecord::version).map_or(1, |version| version + 1);
                 object["metadata"]["resourceVersion"] = version.to_string().into();
                 object["metadata"]["uid"] = "this-process".into();
                 outcome = LeaseRecord::from_json(object);
@@ -78,7 +79,7 @@ impl Lock for Alone {
             let state = stored.borrow_and_update().clone();
             Some((state, stored))
         });
-        Ok(states.filter_map(|state| ready(state.map(|it| Ok(LeaseEvent::Seen(it))))).boxed())
+        Ok(states.filter_map(|state| ready(state.map(|lease| Ok(LeaseEvent::Seen(lease))))).boxed())
     }
 }
 

@@ -7,16 +7,18 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 /// A call to the API server that failed, for a lease or for another object. Its text is one line.
 ///
-/// [`kind`](Self::kind) says whether a write may have been carried out, and [`explain`](Self::explain) what a person
-/// can do. An election does not end with this error, and calls again, so a [`Lock`](super::Lock) need not repeat calls.
+/// [`kind`](Self::kind) says whether the API server may have carried out a write, and [`explain`](Self::explain) says what
+/// a person can do. This error does not end an election. The election calls again, so a [`Lock`](super::Lock) need not
+/// repeat calls.
 ///
-/// To repeat a call of a lock is safe: it writes by compare-and-swap. If the first attempt was carried out, the second
-/// one is a [`Conflict`](ErrLockKind::Conflict). Another object may be written in another way.
+/// It is safe to repeat a call of a lock, because a lock writes by compare-and-swap. If the API server carried out the first
+/// attempt, the second attempt fails with [`Conflict`](ErrLockKind::Conflict). For a call for another object, this may not
+/// be true.
 #[derive(Clone, Debug)]
 pub struct ErrLock {
     kind: ErrLockKind,
     message: String,
-    /// What is known of the cause, beyond its kind.
+    /// What is known of the cause, beyond the kind of the error.
     cause: Option<Cause>,
     source: Option<Arc<dyn Error + Send + Sync>>,
     /// Whether the client itself has ended: its task has panicked, or its runtime is gone.
@@ -26,12 +28,13 @@ pub struct ErrLock {
     retry_after: Option<Duration>,
 }
 
-/// The kinds of failed calls, and what has become of a write:
+/// The kinds of failed calls. If the call was a write, the kind also says what has become of the write:
 ///
-/// - `Conflict`, `NotFound`, `Unauthenticated`, `Forbidden`: the API server has refused it, or it was not sent.
-/// - `Unreachable`: it was not sent.
-/// - `Timeout`, `BadAnswer`, `Refused`: the API server may have carried it out, or may still do so.
-/// - `Withheld`: it was carried out.
+/// - `Conflict`, `NotFound`, `Unauthenticated`, `Forbidden`: the API server has refused the write, or the client has not
+///   sent it.
+/// - `Unreachable`: the client has not sent the write.
+/// - `Timeout`, `BadAnswer`, `Refused`: the API server may have carried out the write, or may still do so.
+/// - `Withheld`: the API server has carried out the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrLockKind {
@@ -49,13 +52,14 @@ pub enum ErrLockKind {
     /// There is no connection to the API server: its name has no address, nothing listens there, or a proxy on the way makes
     /// no connection.
     Unreachable,
-    /// The answer cannot be used: the connection broke before it was complete, or it is not a lease, not JSON, or too long.
+    /// The answer cannot be used: the connection broke before the answer was complete, or the answer is not a lease, not
+    /// JSON, or too long.
     BadAnswer,
-    /// The API server refused the call for another reason: too many requests, an internal error, an invalid lease, a watch of a
-    /// version that it no longer has.
+    /// The API server refused the call for another reason: too many requests, an internal error, an invalid lease, or a watch
+    /// from a version that the server no longer has.
     Refused,
-    /// The call has succeeded, and a [layer](crate::extension::LockLayer) of the lock keeps the answer from the election, so the
-    /// gate stays shut. The layer tells why by a [`Trouble`](crate::extension::Trouble) of its own.
+    /// The call has succeeded, but a [layer](crate::extension::LockLayer) of the lock does not pass the answer on to the
+    /// election, so the gate stays closed. The layer says why with a [`Trouble`](crate::extension::Trouble) of its own.
     Withheld,
 }
 
@@ -96,7 +100,7 @@ impl ErrLock {
         Self::new(ErrLockKind::Timeout, format!("no answer within {after:?}"))
     }
 
-    /// The API server's refusal. `message` is its own.
+    /// The error of a call that the API server refused. `message` is the API server's own text.
     pub(crate) fn refusal(status: StatusCode, retry_after: Option<Duration>, message: &str) -> Self {
         let message = one_line(message);
         let said = if message.is_empty() {
@@ -127,9 +131,10 @@ impl ErrLock {
         self.retry_after
     }
 
-    /// Whether a write with this error was certainly not carried out: it was not sent, or the server refused it, and does not
-    /// [leave that open](crate::extension::leaves_open). No lease call has an `Accept` to which the server answers 400 or 406 after a write. A
-    /// lock without statuses says it by the kind; that a connection failed proves too little here.
+    /// Whether the server has certainly not carried out a write with this error: the client did not send it, or the server
+    /// refused it with a status that does not [leave the outcome open](crate::extension::leaves_open). For some values of
+    /// `Accept`, the server answers 400 or 406 after it has stored the object, but no lease call sends such a value. If the
+    /// error has no status, the kind decides. `Unreachable` is then not certain: that a connection failed is too weak a proof.
     pub(crate) fn is_certain(&self) -> bool {
         use ErrLockKind::{Conflict, Forbidden, NotFound, Unauthenticated};
         match self.status() {
@@ -144,8 +149,9 @@ impl ErrLock {
         self.kind
     }
 
-    /// The error, and what a person can do if calls keep failing in this way: by the kind, and by what the API server says
-    /// of the cause. `role` says what a Role has to grant; it is the advice if that is the cause.
+    /// The text of the error, and what a person can do if calls keep failing in this way. The advice depends on the kind, and
+    /// on what the API server says of the cause. If the cause is a missing Role, the advice is `role`, which says what a Role
+    /// has to grant.
     ///
     /// ```
     /// use kube_leader_gate::lease::{ErrLock, ErrLockKind};
@@ -229,7 +235,7 @@ impl fmt::Display for ErrLock {
 
 impl Error for ErrLock {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_ref().map(|it| &**it as _)
+        self.source.as_ref().map(|source| &**source as _)
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct KubeLock {
     caller: Caller,
     /// This lock's place among the locks that share a watch.
     member: Option<Member>,
-    /// The newest version of the lease in an answer to a call.
+    /// The newest version of the lease that an answer to a call has shown.
     known: AtomicU64,
 }
 
@@ -88,8 +88,8 @@ impl Lock for KubeLock {
     }
 }
 
-/// Turns the lines of a watch into events of the lease `name`. If a server ignores the selector, events of other
-/// leases are dropped.
+/// Turns the lines of a watch into events of the lease `name`. Drops the events of other leases, because some servers
+/// ignore the selector.
 fn events(body: Body, name: String) -> impl Stream<Item = Result<LeaseEvent, ErrLock>> + Send {
     api::lines(body).filter_map(move |line| {
         let news = line.and_then(|line| news::read(&line)).transpose();

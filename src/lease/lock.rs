@@ -11,11 +11,11 @@ use std::{any::Any, fmt, future::Future, sync::Arc};
 /// [`ElectionBuilder::build_with`](crate::election::ElectionBuilder::build_with).
 /// [`testing::lock_conformance`](crate::testing::lock_conformance) (feature `test-util`) checks an implementation.
 ///
-/// - A resource version that is a whole number is larger than every earlier one of this lease, over a deletion too. It
-///   becomes the [fencing token](crate::leadership::Term::fencing_token) of a term. If yours are not like that, make them
-///   text that is no number.
-/// - If a call takes longer than the call timeout, or the election ends, the election drops its future. Such a call
-///   may still be carried out later. The next call must work all the same.
+/// - If a resource version is a whole number, it must be larger than every earlier version of this lease, also of a lease
+///   that was deleted and created again. It becomes the [fencing token](crate::leadership::Term::fencing_token) of a term.
+///   If your versions are not like that, use text that is not a number.
+/// - If a call takes longer than the call timeout, or if the election ends, the election drops the future of the call. Your
+///   store may still carry out such a call later. The next call must work all the same.
 /// - The election refuses an answer about another lease, and an update that returns the old resource version or an
 ///   older one. If a lock panics, the election ends: the gate closes, and the election is unhealthy
 ///   ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)).
@@ -43,13 +43,13 @@ pub trait Lock: Send + Sync + 'static {
     /// The events of a watch.
     type Events: Stream<Item = Result<LeaseEvent, ErrLock>> + Send + Unpin + 'static;
 
-    /// Reads the lease. Returns none if there is none.
+    /// Reads the lease. Returns none if the lease does not exist.
     fn get(&self) -> impl Future<Output = Result<Option<LeaseRecord>, ErrLock>> + Send;
 
     /// Creates the lease with `claim` in it, as [`LeaseUpdate::new_lease`] makes it. The new object has a new uid.
     ///
     /// # Errors
-    /// [`Conflict`](super::ErrLockKind::Conflict) if the lease exists. The lease does not change then.
+    /// [`Conflict`](super::ErrLockKind::Conflict) if the lease exists already. In this case nothing is written.
     fn create(&self, claim: &LeaseUpdate) -> impl Future<Output = Result<LeaseRecord, ErrLock>> + Send;
 
     /// Writes `claim` into the lease, as [`LeaseRecord::with`] makes it, and gives it a new resource version. All
@@ -69,11 +69,11 @@ pub trait Lock: Send + Sync + 'static {
     /// time; the election then begins another one.
     fn watch(&self) -> impl Future<Output = Result<Self::Events, ErrLock>> + Send;
 
-    /// Makes later calls use a fresh connection. The election calls it after a call that was not answered in time
+    /// Makes later calls use a fresh connection. The election calls this method after a lease call that had no answer in time
     /// ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)).
     ///
-    /// It must not block. Begin the work here, and let calls use the old connection meanwhile. It returns what keeps it
-    /// from that, which the election reports as trouble. It does nothing by default.
+    /// This method must not block: begin the work here, and let calls use the old connection until the fresh one is there. If
+    /// something prevents a fresh connection, return what it is. The election reports it as trouble. The default does nothing.
     fn reconnect(&self) -> Option<&'static str> {
         None
     }
@@ -89,8 +89,8 @@ pub enum LeaseEvent {
     Deleted(LeaseRecord),
 }
 
-/// A [`Lock`] whose type is not known: what an election runs on, and what a [layer](crate::extension::LockLayer) wraps.
-/// Clones are the same lock.
+/// A [`Lock`] of any type. An election runs on it, and a [layer](crate::extension::LockLayer) wraps it. All clones are the
+/// same lock.
 #[derive(Clone)]
 pub struct BoxLock {
     lock: Arc<dyn Erased>,
@@ -115,7 +115,7 @@ trait Erased: Send + Sync {
 // === impl BoxLock ===
 
 impl BoxLock {
-    /// Makes one of `lock`.
+    /// Boxes `lock`.
     pub fn new(lock: impl Lock) -> Self {
         match (&lock as &dyn Any).downcast_ref::<Self>() {
             Some(lock) => lock.clone(),
@@ -123,12 +123,12 @@ impl BoxLock {
         }
     }
 
-    /// A lock of a pool.
+    /// Boxes a lock of a pool, together with its places for calls.
     pub(super) fn with_places(lock: impl Lock, places: Places) -> Self {
         Self { lock: Arc::new(lock), places: Some(places) }
     }
 
-    /// The places for calls of the pool that has made this lock. Layers around it do not have them.
+    /// The places for calls, if a pool made this lock. None if a layer wraps the lock of the pool.
     pub(crate) fn places(&self) -> Option<Places> {
         self.places.clone()
     }

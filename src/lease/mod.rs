@@ -18,7 +18,7 @@
 //! ```
 //!
 //! [`LeaseTiming`] and [`Identity`] refuse values that cannot work. A [`Lock`] reads and writes one lease by
-//! compare-and-swap ([rule S6](crate::guide::guarantees#s6-compare-and-swap-only)). Those of a [`LeasePool`] do this
+//! compare-and-swap ([rule S6](crate::guide::guarantees#s6-compare-and-swap-only)). The locks of a [`LeasePool`] do this
 //! over kube clients of their own
 //! ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)). [`ReleaseLock`] wraps any lock and
 //! closes the gate before a release ([rule S3](crate::guide::guarantees#s3-the-gate-closes-before-a-release)).

@@ -122,13 +122,14 @@ impl Identity {
     /// Elsewhere, uses the host's name and a random part.
     ///
     /// The pod's name is `POD_NAME`, from the downward API's `metadata.name`, or else the name in the service account
-    /// token that Kubernetes mounts into the pod. Without both, the host's name needs its random part here too, since all
-    /// replicas may have one host name. A restarted container then waits for the end of its old lease.
+    /// token that Kubernetes mounts into the pod. If a pod has neither of them, it uses the host's name and a random part too,
+    /// since all replicas may have the same host name. A restarted container then waits for the end of its old lease.
     ///
-    /// If a candidate finds its own name in the lease when it begins, that proves nothing: a pod of a `StatefulSet` that was
-    /// deleted by force may live on beside its successor of the same name. The candidate takes the lease back only if the claim
-    /// in it also has [the uid of its pod](crate::election::ElectionBuilder::pod_uid). Two containers of one pod that contend
-    /// need identities of their own.
+    /// If a candidate finds its own name in the lease when it begins, that proves nothing. If a user deletes a pod of a
+    /// `StatefulSet` by force, the pod may still run beside its successor, which has the same name. So the candidate takes the
+    /// lease back only if the claim in the lease also has
+    /// [the uid of the candidate's pod](crate::election::ElectionBuilder::pod_uid). If two containers of one pod contend for
+    /// the same lease, give each of them an identity of its own.
     ///
     /// # Errors
     /// [`ErrInvalid`] if the name that was found is not a valid identity, or if `POD_NAME` is not UTF-8.
@@ -182,8 +183,8 @@ fn refused(given: &str, allowed: &str) -> ErrInvalid {
     ErrInvalid::of_text("invalid identity:", given, allowed)
 }
 
-/// The uid of the pod in which this process runs: the `given` one, the variable `POD_UID`, or what the pod's own token says.
-/// None if nothing says it.
+/// The uid of the pod in which this process runs: the `given` one, or else the variable `POD_UID`, or else the uid in the
+/// pod's own token. None if there is none of these.
 pub(crate) fn pod_uid(given: Option<String>) -> Result<Option<String>, ErrInvalid> {
     pod_uid_from(given, |name| env::var_os(name), Path::new(TOKEN))
 }
@@ -206,8 +207,8 @@ fn pod_uid_from(
     Err(ErrInvalid::of_text("invalid uid of the pod:", &uid, allowed))
 }
 
-/// What a service account token says of the pod to which it is bound. It is this process's own token, and the API server
-/// compares the same claim in a fence, so its signature need not be checked.
+/// The name or the uid (`what`) of the pod to which a service account token is bound. The signature of the token need not be
+/// checked here: it is this process's own token, and if there is a fence, the API server compares the same claim.
 fn of_pod(what: &str, token: &str) -> Option<String> {
     let claims = BASE64_URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
     let claims: Value = serde_json::from_slice(&claims).ok()?;
@@ -230,7 +231,7 @@ mod tests {
     }
 
     fn variable(variables: &[(&str, &[u8])], name: &str) -> Option<OsString> {
-        let found = variables.iter().find(|(it, _)| *it == name);
+        let found = variables.iter().find(|(key, _)| *key == name);
         found.map(|(_, value)| OsString::from_vec(value.to_vec()))
     }
 
@@ -244,7 +245,7 @@ mod tests {
         infer(&file)
     }
 
-    /// What is inferred on the host `web`.
+    /// The identity that is inferred on the host `web`.
     fn inferred(variables: &[(&str, &[u8])], token: Option<&str>) -> Result<String, ErrInvalid> {
         let infer = |file: &Path| Identity::infer_from(|name| variable(variables, name), file, "web", 0xabc);
         with_token(token, infer).map(|identity| identity.to_string())

@@ -1,4 +1,4 @@
-//! News of leases: the lines of a watch, and what one lock has not read yet of a watch that it shares.
+//! News of leases: reads the lines of a watch, and keeps the events of a shared watch that one lock has not read yet.
 
 use super::{
     error::{ErrLock, ErrLockKind},
@@ -23,7 +23,7 @@ pub(super) struct News {
     pub(super) event: Result<LeaseEvent, ErrLock>,
 }
 
-/// The path of the leases in the namespace of `lease`.
+/// The path of the leases in `namespace`.
 pub(super) fn collection(namespace: &str) -> String {
     format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases")
 }
@@ -54,16 +54,16 @@ pub(super) fn read(line: &[u8]) -> Result<Option<News>, ErrLock> {
     Ok(Some(News { name, version, event: LeaseRecord::from_json(object).map(wrap) }))
 }
 
-/// It is never full, and holds at most two records: the newest state and a deletion. So a slow lock does not delay
-/// the others.
+/// The events of a shared watch that one lock has not read yet. The slot is never full: it holds at most two records, the
+/// newest state and a deletion. So a slow lock does not delay the others.
 #[derive(Debug, Default)]
 pub(super) struct EventSlot {
-    untold: Mutex<Untold>,
+    pending: Mutex<Pending>,
     news: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Untold {
+struct Pending {
     deleted: Option<LeaseRecord>,
     /// The state after the deletion.
     seen: Option<LeaseRecord>,
@@ -76,47 +76,47 @@ struct Untold {
 impl EventSlot {
     pub(super) fn put(&self, event: LeaseEvent) {
         {
-            let mut untold = self.untold();
+            let mut pending = self.pending();
             match event {
-                LeaseEvent::Seen(record) => untold.seen = Some(record),
+                LeaseEvent::Seen(record) => pending.seen = Some(record),
                 LeaseEvent::Deleted(record) => {
-                    untold.seen = None;
-                    untold.deleted = Some(record);
+                    pending.seen = None;
+                    pending.deleted = Some(record);
                 }
             }
         }
         self.news.notify_one();
     }
 
-    /// Ends the events. The lock still gets the events that are here, then the error, and then nothing. Only the
+    /// Ends the events. The lock still gets the events in this slot, then the error, and then nothing. Only the
     /// first call counts.
     pub(super) fn end(&self, error: Option<ErrLock>) {
         {
-            let mut untold = self.untold();
-            if !untold.over {
-                untold.over = true;
-                untold.error = error;
+            let mut pending = self.pending();
+            if !pending.over {
+                pending.over = true;
+                pending.error = error;
             }
         }
         self.news.notify_one();
     }
 
-    /// The next event. After an error or none, there are no more. Cancel-safe. Only one task may wait.
+    /// Waits for the next event. After an error or none, there are no more events. Cancel-safe. Only one task may wait.
     pub(super) async fn next(&self) -> Option<Result<LeaseEvent, ErrLock>> {
         loop {
-            if let Poll::Ready(next) = self.untold().take() {
+            if let Poll::Ready(next) = self.pending().take() {
                 return next;
             }
             self.news.notified().await;
         }
     }
 
-    fn untold(&self) -> MutexGuard<'_, Untold> {
-        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Untold {
+impl Pending {
     fn take(&mut self) -> Poll<Option<Result<LeaseEvent, ErrLock>>> {
         if let Some(record) = self.deleted.take() {
             return Poll::Ready(Some(Ok(LeaseEvent::Deleted(record))));

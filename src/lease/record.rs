@@ -12,14 +12,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 /// A Lease as the API server sent it. An update keeps every field that the election does not own
 /// ([rule S12](crate::guide::guarantees#s12-foreign-fields-survive)).
 ///
-/// A field that makes no sense counts as missing: a duration that is missing, negative or not a number, or a count
-/// below zero. A clone shares the object, and costs next to nothing.
+/// A field that makes no sense counts as missing, for example a duration that is not a positive number, or a count below
+/// zero. Clones are cheap, because they share the object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeaseRecord {
     object: Arc<Map<String, Value>>,
 }
 
-/// A longer duration makes no sense.
+/// The longest duration that makes sense: a day.
 pub(crate) const LONGEST_SANE: Duration = Duration::from_secs(24 * 60 * 60);
 
 // === impl LeaseRecord ===
@@ -28,24 +28,25 @@ impl LeaseRecord {
     /// Reads the API server's JSON.
     ///
     /// # Errors
-    /// [`BadAnswer`](ErrLockKind::BadAnswer) if it is not an object with a uid without spaces and a resource version.
+    /// [`BadAnswer`](ErrLockKind::BadAnswer) if `value` is not an object, if it has no uid or no resource version, or if
+    /// the uid contains a space.
     pub fn from_json(value: Value) -> Result<Self, ErrLock> {
         let record =
             if let Value::Object(object) = value { Some(Self { object: object.into() }) } else { None };
-        // A claim holds the uid as one word.
+        // A claim contains the uid as one of its words, so the uid must not contain a space.
         let is_word = |uid: &str| !uid.is_empty() && !uid.contains(char::is_whitespace);
-        let named = record.filter(|it| is_word(it.uid()) && !it.resource_version().is_empty());
+        let named = record.filter(|record| is_word(record.uid()) && !record.resource_version().is_empty());
         let message = "the answer is not a Lease with a uid and a resource version";
         named.ok_or_else(|| ErrLock::new(ErrLockKind::BadAnswer, message))
     }
 
-    /// This record, if it is of the lease `own`.
+    /// Returns this record, if it is about the lease `own`.
     ///
     /// An answer about another lease is a bug of the lock or of the code below it. If the election accepted it, this process
     /// would lead in another lease's term, beside that lease's holder.
     ///
     /// # Errors
-    /// [`BadAnswer`](ErrLockKind::BadAnswer) if it is of another lease.
+    /// [`BadAnswer`](ErrLockKind::BadAnswer) if the record is about another lease.
     pub(crate) fn of(self, own: &LeaseName) -> Result<Self, ErrLock> {
         let (namespace, name) = (self.namespace(), self.name());
         if namespace == own.namespace() && name == own.name() {
@@ -67,14 +68,14 @@ impl LeaseRecord {
         self.metadata("uid")
     }
 
-    /// The version that an update swaps.
+    /// The version of the object. An update replaces the lease only if this is still its version.
     #[must_use]
     pub fn resource_version(&self) -> &str {
         self.metadata("resourceVersion")
     }
 
-    /// The version as a number. Versions of one resource are comparable (KEP-5504), and with etcd they always were.
-    /// None if the server uses other versions.
+    /// The resource version as a number. A larger number is a newer version of the resource (KEP-5504); with etcd this was
+    /// always so. None if the server's versions are not numbers.
     pub(crate) fn version(&self) -> Option<u64> {
         self.resource_version().parse().ok()
     }
@@ -132,7 +133,7 @@ impl LeaseRecord {
     }
 }
 
-/// What the election alone reads of a lease.
+/// What only the election reads of a lease.
 #[doc(hidden)]
 #[allow(clippy::must_use_candidate, clippy::missing_errors_doc, reason = "only `internal` shows it")]
 impl LeaseRecord {
@@ -152,12 +153,12 @@ impl LeaseRecord {
         (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 
-    /// When the holder acquired the lease, by its own account.
+    /// When the holder acquired the lease, as the holder wrote it.
     pub fn acquire_time(&self) -> Option<&str> {
         self.text("acquireTime")
     }
 
-    /// When the holder renewed the lease, by its own account.
+    /// When the holder renewed the lease, as the holder wrote it.
     pub fn renew_time(&self) -> Option<&str> {
         self.text("renewTime")
     }
@@ -172,7 +173,8 @@ impl LeaseRecord {
         self.uid() == other.uid() && self.object.get("spec") == other.object.get("spec")
     }
 
-    /// What is wrong with a lease that has a holder: a word for log fields, and a sentence.
+    /// The first field of a held lease that makes no sense: a word for log fields, and a sentence. None if all fields make
+    /// sense, or if the lease has no holder.
     pub fn oddity(&self) -> Option<(&'static str, &'static str)> {
         let holder = self.field("holderIdentity");
         if holder.is_some_and(|holder| !holder.is_string() && !holder.is_null()) {
@@ -196,8 +198,8 @@ impl LeaseRecord {
         is_odd.then_some(("transitions", "the transitions are not a count; they are read as 0"))
     }
 
-    /// The claim that changes nothing but these annotations. None if there is no holder, or if the lease makes no sense:
-    /// then the claim would change more, and other candidates would take it for a renewal.
+    /// The update that changes only these annotations. None if the lease has no holder. None too if a field of the lease
+    /// makes no sense: the update would then change that field as well, and other candidates would take it for a renewal.
     pub fn annotated(&self, annotations: BTreeMap<&'static str, Option<String>>) -> Option<LeaseUpdate> {
         let claim = LeaseUpdate {
             holder: self.holder()?.to_owned(),
@@ -210,10 +212,10 @@ impl LeaseRecord {
         self.with(&claim).has_spec_of(self).then_some(claim)
     }
 
-    /// Whether the server has stored what `claim` writes. If not, says what differs.
+    /// Checks that the server has stored what `claim` writes. The error names the field that differs.
     pub fn holds(&self, claim: &LeaseUpdate) -> Result<(), &'static str> {
         fn text(field: &str) -> Option<&str> {
-            Some(field).filter(|it| !it.is_empty())
+            Some(field).filter(|field| !field.is_empty())
         }
         let fields = [
             ("the holder", self.holder() == text(&claim.holder)),
@@ -223,7 +225,10 @@ impl LeaseRecord {
             ("the transitions", self.transitions() == claim.transitions),
         ];
         let annotations = claim.annotations.iter().map(|(name, value)| {
-            (*name, self.annotation(name).map(Value::as_str) == value.as_ref().map(|it| Some(it.as_str())))
+            (
+                *name,
+                self.annotation(name).map(Value::as_str) == value.as_ref().map(|value| Some(value.as_str())),
+            )
         });
         let differs = fields.into_iter().chain(annotations).find(|(_, is_same)| !is_same);
         differs.map_or(Ok(()), |(what, _)| Err(what))
@@ -275,7 +280,7 @@ mod tests {
         ] {
             let oddity = held(&spec).oddity();
             assert!(
-                said.map_or(oddity.is_none(), |said| oddity.is_some_and(|it| it.1.starts_with(said))),
+                said.map_or(oddity.is_none(), |said| oddity.is_some_and(|oddity| oddity.1.starts_with(said))),
                 "{spec}: {oddity:?}"
             );
         }

@@ -21,7 +21,7 @@ const ATTEMPTS: u32 = 3;
 ///
 /// | | default | [`fast`](Self::fast) | |
 /// | --- | --- | --- | --- |
-/// | lease duration | 137 s | 15 s | how long the other candidates wait for a silent holder; the lease holds it |
+/// | lease duration | 137 s | 15 s | how long the other candidates wait for a silent holder; the lease contains this time |
 /// | renew deadline | 107 s | 10 s | how long this process may write after it sent its last successful renewal ([rule S1](crate::guide::guarantees#s1-leading-is-a-deadline)) |
 /// | retry period | 26 s | 2 s | how often the holder renews; how often a candidate without a watch polls |
 /// | call timeout | 5 s | 1.6 s | how long one lease call may take ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)) |
@@ -29,8 +29,8 @@ const ATTEMPTS: u32 = 3;
 /// The default times are those of `OpenShift`. The `fast` times are those of the core Kubernetes controllers.
 ///
 /// Its text form is `lease duration/renew deadline/retry period` in seconds, and the call timeout if the other times do
-/// not imply it. [`FromStr`] reads this, `default`, `fast`, and the lease duration alone: then the other times have the
-/// proportions of `fast`.
+/// not imply it. [`FromStr`] reads this form, `default`, `fast`, and a lease duration alone. For a lease duration alone, the
+/// other times have the same proportions as in `fast`.
 ///
 /// ```
 /// use kube_leader_gate::lease::LeaseTiming;
@@ -82,13 +82,13 @@ impl LeaseTiming {
     /// [`ErrInvalid`] names the first value that breaks a rule, and the allowed range. The rules are:
     ///
     /// - client-go's: `lease duration > renew deadline > retry period x 1.2`, all positive;
-    /// - whole seconds for the lease duration, since the API has no fractions, and at most a day, since candidates take a
-    ///   longer time for a typing error;
+    /// - the lease duration is in whole seconds, since the API has no fractions of a second, and at most a day, since
+    ///   candidates take a longer duration for a typing error;
     /// - three attempts fit between a failed renewal and the deadline
     ///   ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)).
     ///
-    /// Beside client-go candidates, renew at most once a second: they compare renewals by whole seconds, so they miss
-    /// faster ones and take over up to a second early.
+    /// If a client-go candidate contends for the same lease, choose times with which the holder renews at most once a second.
+    /// client-go compares renew times in whole seconds, so it misses faster renewals and takes over up to a second early.
     pub fn new(
         lease_duration: Duration,
         renew_deadline: Duration,
@@ -165,15 +165,15 @@ impl LeaseTiming {
         self.call_timeout
     }
 
-    /// The lease duration less the renew deadline. If clocks drift apart by more than this over one lease, or a write
-    /// is delayed by more, two replicas can write at once.
+    /// The lease duration minus the renew deadline. If clocks drift apart by more than this during one lease duration, or if
+    /// a write is delayed by more than this, two replicas can write at the same time.
     #[must_use]
     pub fn safety_margin(&self) -> Duration {
         self.lease_duration.saturating_sub(self.renew_deadline)
     }
 
-    /// The longest outage of the API server that never costs a leader its term. This assumes the worst case: it
-    /// begins just before a renewal, each call hangs, and the first attempt after it takes the whole call timeout.
+    /// The longest outage of the API server that never costs a leader its term. This assumes the worst case: the outage
+    /// begins just before a renewal, each call hangs, and the first attempt after the outage takes the whole call timeout.
     #[must_use]
     pub fn tolerated_outage(&self) -> Duration {
         self.renew_deadline.saturating_sub(self.retry_period + self.pause() + self.call_timeout * 2)

@@ -9,22 +9,23 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeaseUpdate {
-    /// The new holder. Empty releases the lease.
+    /// The new holder. An empty text releases the lease.
     pub holder: String,
-    /// Whole seconds, at least 1.
+    /// The lease duration in whole seconds, at least 1.
     pub duration_seconds: u64,
-    /// When the holder acquired the lease, by its wall clock. A claim is recognised by it.
+    /// When the holder acquired the lease, by its wall clock.
     pub acquire_time: String,
-    /// When the holder renewed the lease, by its wall clock. Each renewal has another one.
+    /// When the holder renewed the lease, by its wall clock. Each renewal has another time, and candidates recognise a claim
+    /// by it.
     pub renew_time: String,
     /// How often the lease has changed its holder.
     pub transitions: u64,
-    /// The annotations to write, by name. None removes an annotation. All others stay as they are.
+    /// The annotations to write, by name. None removes an annotation. All other annotations stay as they are.
     pub annotations: BTreeMap<&'static str, Option<String>>,
 }
 
 impl LeaseUpdate {
-    /// The object that creates `lease` with this claim, for the API server: without uid and resource version.
+    /// The object to send to the API server to create `lease` with this claim. It has no uid and no resource version.
     #[must_use]
     pub fn new_lease(&self, lease: &LeaseName) -> Value {
         let mut spec = Map::new();

@@ -3,9 +3,9 @@
 use super::{error::ErrLock, lock::Lock, record::LeaseRecord, update::LeaseUpdate};
 use crate::leadership::{Closer, Grantor, Loss};
 
-/// Wraps a [`Lock`]. If an update empties the holder, it closes the gate before it sends the update, even if that
-/// update then fails ([rule S3](crate::guide::guarantees#s3-the-gate-closes-before-a-release)). It does not change
-/// other calls.
+/// Wraps a [`Lock`]. If an update empties the holder, this lock first closes the gate, and then sends the update
+/// ([rule S3](crate::guide::guarantees#s3-the-gate-closes-before-a-release)). The gate stays closed even if the update fails.
+/// Other calls are not changed.
 #[derive(Clone, Debug)]
 pub struct ReleaseLock<L> {
     inner: L,

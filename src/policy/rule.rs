@@ -174,15 +174,15 @@ impl Rule {
             let allowed = "the plural that stands in paths, as \"deployments\"";
             return self.refuse("resource", &self.resource, allowed);
         }
-        if let Some(subresource) = self.subresource.as_deref().filter(|it| !is_word(it)) {
+        if let Some(subresource) = self.subresource.as_deref().filter(|subresource| !is_word(subresource)) {
             let allowed = "its name in paths, as \"status\"; without one the rule is for the resource itself";
             return self.refuse("subresource", subresource, allowed);
         }
-        if let Some(namespace) = self.namespace.as_deref().filter(|it| !is_label(it)) {
+        if let Some(namespace) = self.namespace.as_deref().filter(|namespace| !is_label(namespace)) {
             let allowed = "a namespace's name; without one the rule is for all of them";
             return self.refuse("namespace", namespace, allowed);
         }
-        if let Some(name) = self.name.as_deref().filter(|it| !is_name(it)) {
+        if let Some(name) = self.name.as_deref().filter(|name| !is_name(name)) {
             let allowed =
                 "the name of one object, without a slash, `%`, `;` or space; without one the rule is for all";
             return self.refuse("name", name, allowed);

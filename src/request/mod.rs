@@ -40,7 +40,7 @@
 //!    path may end in a slash. An aggregated API may have segments after the subresource. The path after `proxy`
 //!    belongs to the backend.
 //! 7. The path must begin at the API server's root. Behind a layer that adds a base path (`/k8s/clusters/c-1/api/...`), no
-//!    path looks like a resource, and only its upgrade shows a `GET` of `exec`. Put the gate above that layer, where
+//!    path looks like a resource, and the gate knows a `GET` of `exec` only by its upgrade. Put the gate above that layer, where
 //!    kube's `ClientBuilder` puts the layers that it is given.
 //!
 //! # Reads that are refused

@@ -17,7 +17,7 @@ pub(super) struct Parts<'a> {
     pub(super) version: &'a str,
     pub(super) namespace: &'a str,
     pub(super) resource: &'a str,
-    /// As in the path. Only the name and the namespace may hold percent-encoded bytes.
+    /// As in the path, so it may hold percent-encoded bytes.
     pub(super) name: &'a str,
     pub(super) subresource: &'a str,
     pub(super) connection: Connection,

@@ -88,7 +88,8 @@ impl<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static> Source<K> {
         self.writer.apply_watcher_event(event);
         open.listed |= matches!(event, Event::InitDone);
         // A replica that does not lead has no followers.
-        let Some(followers) = open.followers.as_ref().filter(|it| it.receiver_count() > 0) else {
+        let Some(followers) = open.followers.as_ref().filter(|followers| followers.receiver_count() > 0)
+        else {
             return;
         };
         let heard = match event {

@@ -17,10 +17,10 @@ use tokio::time::sleep;
 impl Election {
     /// Runs the election while `workload` runs. Returns the workload's output and how the election left the lease.
     ///
-    /// When the workload ends or panics, it is dropped, and the election [stops](crate::election::Running::stop): writes
-    /// that the workload left behind may finish within the drain timeout. A panic continues after that. To shut down on a
-    /// signal, let the workload end on the signal, as kube-runtime's `shutdown_on_signal()` does, or use
-    /// [`run_until`](Self::run_until).
+    /// When the workload ends or panics, the election drops it and [stops](crate::election::Running::stop). Writes that
+    /// the workload left behind may finish within the drain timeout. After the stop, a panic of the workload continues
+    /// in the caller. To shut down on a signal, let the workload end on the signal, as kube-runtime's
+    /// `shutdown_on_signal()` does, or use [`run_until`](Self::run_until).
     ///
     /// Dropping the future drops the workload and closes the gate at once. The lease then expires by itself.
     ///
@@ -37,14 +37,14 @@ impl Election {
         Ok(Finished::new(output, lease))
     }
 
-    /// Runs as [`run`](Self::run) does, but limits the workload's time after `shutdown`. From then on the workload
-    /// has the [grace](crate::election::ElectionBuilder::grace) to end. Then the gate closes. The workload continues
-    /// until its admitted writes have finished or the drain timeout is over, and is then dropped. If it did not end,
-    /// the output is none.
+    /// Runs as [`run`](Self::run) does, but limits the workload's time after `shutdown`. From then on the workload has
+    /// the [grace](crate::election::ElectionBuilder::grace) to end. Then the gate closes. The workload continues until
+    /// its admitted writes have finished or the drain timeout is over, and is then dropped. If the workload did not
+    /// end, the output is `None`.
     ///
-    /// This function does not tell the workload about the shutdown; use the same signal for both. A workload may not
-    /// end on the signal. A `Controller` of kube-runtime, for example, ends only after it has listed its objects
-    /// once, and without the permission to list them it never has.
+    /// This function does not tell the workload about the shutdown; use the same signal for both. Some workloads do not
+    /// end on the signal. For example, a `Controller` of kube-runtime ends only after it has listed its objects once.
+    /// Without the permission to list them, it never ends.
     ///
     /// ```no_run
     /// use kube_leader_gate::{CancellationToken, Election};
@@ -61,7 +61,7 @@ impl Election {
     /// # }
     /// ```
     ///
-    /// Dropping the future does the same as there.
+    /// Dropping the future has the same effect as with [`run`](Self::run).
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -109,7 +109,8 @@ impl Election {
     }
 }
 
-/// Puts the workload on the heap, so that it can be dropped before the lease is released. Keeps its panic until then.
+/// Puts the workload on the heap, so that it can be dropped before the election releases the lease. Catches a panic of
+/// the workload, so that it can continue after the release.
 fn contained<F: Future>(workload: F) -> Pin<Box<impl Future<Output = thread::Result<F::Output>>>> {
     Box::pin(AssertUnwindSafe(workload).catch_unwind())
 }

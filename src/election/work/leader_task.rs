@@ -16,7 +16,7 @@ pub(super) struct LeaderTask<W> {
     /// On the heap, so that it can be dropped in place. None once it has ended.
     work: Option<Pin<Box<W>>>,
     begun: bool,
-    /// The work has clones of it. Each end cancels them.
+    /// The work has clones of this token. However the work ends, they are cancelled.
     token: CancellationToken,
     span: Span,
 }

@@ -19,7 +19,7 @@ use tokio::select;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
-/// How long a candidate stays away after work that ended early: at first, and at most.
+/// How long a candidate stays away after its work has ended by itself: the first time, and at most.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
 /// If work has run this long, it counts as healthy. Its end then counts as the first failure.
@@ -68,38 +68,43 @@ impl Election {
     /// # }
     /// ```
     ///
-    /// 1. **Never two at once** ([rule S11](crate::guide::guarantees#s11-terms-of-one-process-never-overlap)): the
-    ///    work of a term begins only after the earlier work has ended or was dropped completely. If a write of the
-    ///    earlier work ended without an answer, the new work begins only once that write can no longer take effect
-    ///    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). This covers the future that `work` returns.
-    ///    It does not cover tasks that the work spawns: a [`JoinSet`](tokio::task::JoinSet) ends them with the work, and
-    ///    [`Candidate::only_in`](crate::Candidate::only_in) ends what they may write.
-    /// 2. **A loss** cancels the token at once. A loss is a theft, a deletion or a passed deadline,
-    ///    even if no task noticed the deadline. The work has the [grace](crate::election::ElectionBuilder::grace) to
-    ///    end, but at most the [safety margin](crate::LeaseTiming::safety_margin), counted from the end of the term. Then
-    ///    it is dropped, and not polled again. This process does not contend before the work has ended, even if the work
-    ///    keeps its thread, so no new term admits what the old work sends. After an expiry, the work has ended before
-    ///    the work of another replica begins, if it leaves its thread in time. A theft by hand gives no such time. A
+    /// 1. **Never two at once** ([rule S11](crate::guide::guarantees#s11-terms-of-one-process-never-overlap)): the work
+    ///    of a term begins only after the earlier work has ended or was dropped completely. If a write of the earlier
+    ///    work ended without an answer, the new work begins only once that write can no longer take effect
+    ///    ([rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order)). This covers the future that `work`
+    ///    returns. It does not cover tasks that the work spawns. A [`JoinSet`](tokio::task::JoinSet) ends such tasks
+    ///    with the work, and the handle of [`Candidate::only_in`](crate::Candidate::only_in) refuses their writes in a
+    ///    later term.
+    /// 2. **A loss** cancels the token at once. A loss is a theft, a deletion or a deadline that has passed, even if no
+    ///    task has noticed it yet. The work has the [grace](crate::election::ElectionBuilder::grace) to end, but at
+    ///    most the [safety margin](crate::LeaseTiming::safety_margin), counted from the end of the term. Then the
+    ///    election drops the work, and never polls it again. This process does not contend before the work has ended,
+    ///    even if the work blocks its thread. So no new term admits what the old work sends. If the lease expires, the
+    ///    work has ended before the work of another replica begins, unless the work blocks its thread for too long. A
+    ///    theft, for example by a person who overwrites the holder in the lease, leaves no such time. A
     ///    [preferred candidate](crate::election::Priority) waits until the work has ended.
-    /// 3. **If the work ends by itself or panics**, this process gives up leadership in the order of rule S4, so that
-    ///    a follower takes over. This includes a panic in `work` itself and in a drop. Panics are logged, and end
-    ///    nothing else. This process then stays away: at first for 1 s at most, doubled each time up to a minute, and
-    ///    half of it is random. After work that ran for two minutes, the pause starts at 1 s again.
+    /// 3. **If the work ends by itself or panics**, this process gives up leadership in the order of rule S4, so that a
+    ///    follower takes over. This includes a panic in the function `work` itself and in a drop of its future. The
+    ///    election logs the panic, and nothing else ends. This process then stays away for a pause. The pause is at
+    ///    most 1 s the first time. This maximum doubles each further time, up to a minute. Half of the pause is random.
+    ///    After work that ran for two minutes, the pause starts at 1 s again.
     /// 4. **On shutdown** the token is cancelled, and the work has the grace to end. Meanwhile the lease is renewed
     ///    and the work's writes pass. Then the order of rule S4 follows. Work that has not ended continues until its
     ///    admitted writes have finished, and is then dropped.
     ///
-    /// A kube-runtime `Controller` needs `graceful_shutdown_on(token.cancelled_owned())`. Its `shutdown_on_signal()` alone
-    /// ends it on a signal, but not at a loss: it is dropped after the grace then. It does not end the election either:
-    /// `shutdown` has to listen to the same signals, as [`shutdown_signal`](crate::shutdown_signal) does. Otherwise the
-    /// controller ended by itself (3), and the process goes on and leads again.
+    /// A kube-runtime `Controller` needs `graceful_shutdown_on(token.cancelled_owned())`. Its `shutdown_on_signal()`
+    /// alone ends the controller on a signal, but not at a loss: then the election drops the controller after the
+    /// grace. `shutdown_on_signal()` does not end the election either, so `shutdown` has to listen to the same signals,
+    /// as [`shutdown_signal`](crate::shutdown_signal) does. Otherwise, after a signal, the election sees work that
+    /// ended by itself (3), and the process continues and leads again.
     ///
     /// Dropping the future drops the work and closes the gate at once. The lease then expires by itself. The work
     /// runs inside the future, so it need not be `Send` or `'static`. Work that blocks its thread does not end in time.
     ///
     /// # Errors
     /// [`ErrElectionEnded`] if the election ended without an order to stop
-    /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). The work has had its time and is dropped.
+    /// ([rule S10](crate::guide::guarantees#s10-a-dead-election-closes-the-gate)). Before that, the work has had its
+    /// time to end, and the election has dropped it.
     ///
     /// # Panics
     /// Outside a tokio runtime, and if `shutdown` panics.
@@ -120,30 +125,30 @@ impl Election {
         let mut pause = Duration::ZERO;
         let mut shutdown = pin!(shutdown);
         let rest = loop {
-            let tenure = select! {
+            let term = select! {
                 biased;
                 ended = running.died() => return Err(ended),
                 () = &mut shutdown => break None,
-                tenure = next_term(&running, &mut terms, pause) => tenure,
+                term = next_term(&running, &mut terms, pause) => term,
             };
             let begun = leadership.now();
-            let mut shift =
-                LeaderTask::new(span(&running, &tenure), |token| work(token, tenure.term().clone()));
+            let mut shift = LeaderTask::new(span(&running, &term), |token| work(token, term.term().clone()));
             pause = Duration::ZERO;
-            match end(&tenure, shutdown.as_mut(), &mut shift).await {
+            match end(&term, shutdown.as_mut(), &mut shift).await {
                 // The work has done nothing yet, and must not begin now.
                 End::Lost if !shift.has_begun() => continue,
                 End::Shutdown if !shift.has_begun() => break None,
                 End::Lost => {
-                    wind_down(&running, &tenure, &mut shift, grace).await;
+                    wind_down(&running, &term, &mut shift, grace).await;
                     if !leadership.is_leader() {
                         continue;
                     }
-                    // The gate is closed, and admitted writes of a term that gives way still finish.
+                    // This term gives way to another candidate. Its gate is closed, and its admitted writes still
+                    // finish.
                 }
                 End::Shutdown => {
-                    wind_down(&running, &tenure, &mut shift, grace).await;
-                    break Some((tenure, shift));
+                    wind_down(&running, &term, &mut shift, grace).await;
+                    break Some((term, shift));
                 }
                 End::Early => {
                     if leadership.now().saturating_since(begun) >= STEADY {
@@ -162,11 +167,11 @@ impl Election {
             }
             // A shutdown does not interrupt this. It takes no longer than a stop, and leaves nothing for a stop to
             // do.
-            running.stand_down(until_over(&tenure, shift)).await;
+            running.stand_down(until_over(&term, shift)).await;
         };
         let lease = match rest {
             None => running.stop().await,
-            Some((tenure, shift)) => running.stop_with(until_over(&tenure, shift)).await,
+            Some((term, shift)) => running.stop_with(until_over(&term, shift)).await,
         };
         Ok(Finished::new((), lease))
     }
@@ -177,19 +182,20 @@ async fn next_term(running: &Running, terms: &mut Terms, pause: Duration) -> Gra
     // No work is left, so the next term may begin.
     running.stay_away(pause).await;
     loop {
-        let Some(tenure) = terms.next().await else { return pending().await };
-        // Only then look whether this is still the term.
+        let Some(term) = terms.next().await else { return pending().await };
+        // Forbid the next term first. Only then look whether this term still lasts, so that no other term can begin
+        // unnoticed.
         running.gate.keep_to_this_term();
         select! {
             biased;
-            () = unwanted(&tenure) => running.gate.contend(),
-            () = settled(running) => return tenure,
+            () = unwanted(&term) => running.gate.contend(),
+            () = settled(running) => return term,
         }
     }
 }
 
-/// Waits until no unanswered write of earlier work can take effect (rule S4). Another write may end without an answer
-/// meanwhile.
+/// Waits until no unanswered write of earlier work can take effect (rule S4). During the wait, another write may end
+/// without an answer, so this looks again after each wait.
 async fn settled(running: &Running) {
     let (leadership, margin) = (running.leadership(), running.candidate().timing().safety_margin());
     while leadership.now() < leadership.settles_at(margin) {
@@ -198,37 +204,37 @@ async fn settled(running: &Running) {
 }
 
 /// Waits until no work may begin or go on in this term: it is over, or the gate admits no new writes.
-async fn unwanted(tenure: &GrantedTerm) {
+async fn unwanted(term: &GrantedTerm) {
     select! {
-        () = tenure.over() => {}
-        () = tenure.closing() => {}
+        () = term.over() => {}
+        () = term.closing() => {}
     }
 }
 
-fn span(running: &Running, tenure: &GrantedTerm) -> Span {
+fn span(running: &Running, term: &GrantedTerm) -> Span {
     let candidate = running.candidate();
-    tracing::info_span!("work", lease = %candidate.lease(), identity = %candidate.identity(), term = %tenure.term())
+    tracing::info_span!("work", lease = %candidate.lease(), identity = %candidate.identity(), term = %term.term())
 }
 
 /// Runs the work until something ends it. Checks the deadline before each poll.
 async fn end<W: Future<Output = ()>>(
-    tenure: &GrantedTerm,
+    term: &GrantedTerm,
     shutdown: Pin<&mut impl Future<Output = ()>>,
     shift: &mut LeaderTask<W>,
 ) -> End {
     select! {
         biased;
-        () = unwanted(tenure) => End::Lost,
+        () = unwanted(term) => End::Lost,
         () = shutdown => End::Shutdown,
         // If the work ends because its term does, it did not end by itself.
-        () = shift => if tenure.is_open() { End::Early } else { End::Lost },
+        () = shift => if term.is_open() { End::Early } else { End::Lost },
     }
 }
 
-/// Asks the work to end, and gives it its time.
+/// Asks the work to end, and runs it until it has ended or its time is over.
 async fn wind_down<W: Future<Output = ()>>(
     running: &Running,
-    tenure: &GrantedTerm,
+    term: &GrantedTerm,
     shift: &mut LeaderTask<W>,
     grace: Duration,
 ) {
@@ -238,11 +244,11 @@ async fn wind_down<W: Future<Output = ()>>(
     let late = async {
         select! {
             biased;
-            () = tenure.over() => {}
+            () = term.over() => {}
             () = leadership.sleep_until(latest) => return,
         }
         let after_a_loss = grace.min(running.candidate().timing().safety_margin());
-        leadership.sleep_until(latest.min(tenure.ended_at().saturating_add(after_a_loss))).await;
+        leadership.sleep_until(latest.min(term.ended_at().saturating_add(after_a_loss))).await;
     };
     select! {
         biased;
@@ -260,10 +266,10 @@ async fn wind_down<W: Future<Output = ()>>(
 }
 
 /// Runs the rest of the work while its term continues.
-async fn until_over<W: Future<Output = ()>>(tenure: &GrantedTerm, shift: LeaderTask<W>) {
+async fn until_over<W: Future<Output = ()>>(term: &GrantedTerm, shift: LeaderTask<W>) {
     select! {
         biased;
-        () = tenure.over() => {}
+        () = term.over() => {}
         () = shift => {}
     }
 }

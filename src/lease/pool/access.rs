@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 /// How this process reaches the API server now: [`LeasePool::access`](super::LeasePool::access) returns it.
 ///
-/// It is for a client of your own that renews its address and its credentials together with the lease calls, as the sidecar
-/// does. Make its connections from [`config`](Self::config), set [`authorization`](Self::authorization) in each request, and
-/// call [`refused`](Self::refused) after each answer with the status 401. Ask for the access again when it is
-/// [not the newest](Self::is_newest) any more.
+/// Use it for a client of your own that renews its address and its credentials together with the lease calls, as the sidecar
+/// does. Make the connections of your client from [`config`](Self::config), set [`authorization`](Self::authorization) in each
+/// request, and call [`refused`](Self::refused) after each answer with the status 401. When this access is
+/// [not the newest](Self::is_newest) any more, ask the pool for a new one.
 #[derive(Clone)]
 pub struct Access {
     clients: Arc<Clients>,
@@ -22,7 +22,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// What the newest client of the pool is made of. None if its configuration is not known.
+    /// The access that the newest client of the pool has. None if a function of the program made this client.
     pub(super) fn of(clients: &Arc<Clients>) -> Option<Self> {
         let Connected { client, config, read } = clients.connected();
         Some(Self { clients: clients.clone(), config: config?, credentials: client.credentials, read })
@@ -34,11 +34,12 @@ impl Access {
         &self.config
     }
 
-    /// The value of the header `Authorization` for the next request. None if the configuration has none, for example with a
-    /// client certificate. Cancel-safe: a credential plugin runs in a task of its own, and all callers wait for it.
+    /// The value of the header `Authorization` for the next request. None if the configuration has no token, for example with a
+    /// client certificate. Cancel-safe: a credential plugin runs in a task of its own. All callers wait for its first value, and
+    /// use the last value while it runs again.
     ///
     /// # Errors
-    /// The credential plugin fails, or a file cannot be read.
+    /// The credential plugin fails, or a file cannot be read, and there is no earlier value.
     pub async fn authorization(&self) -> Result<Option<HeaderValue>, ErrLock> {
         match &self.credentials {
             Some(credentials) => credentials.authorization().await.map(Some),
@@ -52,7 +53,7 @@ impl Access {
         self.clients.refused(self.read);
     }
 
-    /// Whether the pool has read its sources only before this access was made.
+    /// Whether this access is still the newest one: since the pool read its sources for it, it has not read them again.
     #[must_use]
     pub fn is_newest(&self) -> bool {
         self.clients.is_newest(self.read)

@@ -25,13 +25,14 @@ use tracing::Span;
 
 /// How long making a client may take. After this, another thread may try.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many threads may make clients at once: one may hang, for example in a credential plugin, and cannot be stopped.
+/// How many threads may make clients at once. A thread may hang, for example in a credential plugin, and cannot be stopped.
+/// Then another thread can still make a client.
 const THREADS: usize = 2;
-/// A source is not read anew more often than this.
+/// The pool waits at least this long before it reads a source again.
 const REFUSED: Duration = Duration::from_secs(5);
-/// Another address is not tried more often than this.
+/// The pool waits at least this long before it tries another address.
 const UNREACHABLE: Duration = Duration::from_secs(1);
-/// How long before the end of its credentials a client is replaced.
+/// A client is replaced this long before its credentials expire.
 const EXPIRES: Duration = Duration::from_secs(60);
 
 /// The clients of one source. All callers use the newest one.
@@ -55,19 +56,19 @@ struct Made {
     connected: Connected,
     generation: u64,
     at: Instant,
-    /// When a call over this client has ended last, other than by its time limit.
+    /// When the last call over this client ended. A call that its time limit ended does not count.
     ended: Instant,
 }
 
 /// Why a fresh client is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lease) enum Because {
-    /// A call that was sent then was not answered. Fresh connections will do, and only if no other call has ended since:
-    /// otherwise the client works, and the connection of that call has ended with it.
+    /// A call that was sent at this moment had no answer. Fresh connections are enough. If another call over the same client has
+    /// ended since this moment, not even these are needed: the client works, and the connection of the lost call is closed.
     Silent(Instant),
-    /// There is no way to this address. Perhaps the API server has another one.
+    /// The address cannot be reached. Perhaps the API server has another address.
     Unreachable,
-    /// The credentials were not accepted, or are none: all sources are read anew.
+    /// The API server did not accept the credentials, there are none, they expire soon, or TLS failed: the source is read again.
     Refused,
 }
 
@@ -127,7 +128,7 @@ impl Clients {
         self.newest().connected.read == read
     }
 
-    /// What was read then was not accepted.
+    /// Notes that the API server did not accept what was read from the source at this moment.
     pub(super) fn refused(self: &Arc<Self>, read: Instant) {
         let Made { connected, generation, .. } = self.newest().clone();
         if connected.read == read {
@@ -139,7 +140,8 @@ impl Clients {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a fresh client made in place of the one of this generation, if that is the newest. Returns what keeps it from that.
+    /// Begins to make a fresh client, if the client of the generation `instead_of` is still the newest. If an earlier attempt
+    /// to make a client hangs, returns this as the trouble to report.
     fn renew(self: &Arc<Self>, instead_of: u64, because: Because) -> Option<&'static str> {
         let Ok(one) = self.making.clone().try_acquire_owned() else { return None };
         let Made { connected, generation, at, ended } = self.newest().clone();
@@ -157,12 +159,12 @@ impl Clients {
         let (clients, span) = (self.clone(), Span::current());
         let (ends, ended) = mpsc::channel::<()>();
         let make = move || {
-            // What comes first here is dropped last.
+            // These are dropped from right to left. Dropping `_ends` comes last: it ends the wait below.
             let (_ends, clients, _thread) = (ends, clients, thread);
             let _in = clients.runtime.enter();
             span.in_scope(|| clients.succeed(because));
         };
-        // This one ends in time, so it does not keep the runtime from ending.
+        // This task ends after `PATIENCE`, so it does not keep the runtime from ending, as a thread that hangs would.
         self.runtime.spawn_blocking(move || {
             let _one = one;
             let _ = thread::Builder::new().spawn(make);
@@ -185,7 +187,7 @@ impl Clients {
                         *newest = Made { connected, generation: generation + 1, at: now, ended: now };
                     } // or else another thread was faster, and has read the sources later
                 }
-                // Not under the lock of the clients: a log that blocks must hold up no call.
+                // Log after the mutex of `newest` is free again: a log that blocks must not delay a call.
                 self.failing().settle(self.now());
             }
             Err(error) => {
@@ -199,7 +201,7 @@ impl Clients {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For the log. These clients may serve elections with other clocks.
+    /// The time for the log. These clients may serve elections with different clocks, so they use none of those.
     fn now(&self) -> Moment {
         Moment::from_nanos(0).saturating_add(self.begun.elapsed())
     }
@@ -238,7 +240,7 @@ impl Caller {
         self.outcome(api::open(&client, Method::GET, path.to_owned(), None).await, generation)
     }
 
-    /// Has a fresh client made if this one would fail each later call too.
+    /// Begins to make a fresh client, if each later call over this client would fail too.
     fn outcome<T>(&self, outcome: Result<T, ErrLock>, generation: u64) -> Result<T, ErrLock> {
         let because = match &outcome {
             Ok(_) => None,
@@ -255,8 +257,8 @@ impl Caller {
         outcome
     }
 
-    /// The last call was not answered. Later calls use a fresh client, unless this one answers others. Running calls are not
-    /// affected. Returns what keeps it from that.
+    /// Notes that the last call had no answer. Begins to make a fresh client for later calls, unless another call over the same
+    /// client has ended since. Calls that are under way keep their client. Returns the trouble to report, if there is one.
     pub(in crate::lease) fn reconnect(&self) -> Option<&'static str> {
         let (generation, sent) = {
             let last = self.last();
@@ -317,7 +319,7 @@ mod tests {
         of_pool.block_on(caller.call(Method::GET, &news::collection("default"), None)).unwrap();
     }
 
-    /// A credential plugin hangs for more than two seconds, another thread makes a client meanwhile, and then the first one ends.
+    /// A credential plugin hangs for more than two seconds, another thread makes a client meanwhile, and then the plugin ends.
     #[test]
     fn s9_client_that_was_made_late_replaces_no_newer_one() {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

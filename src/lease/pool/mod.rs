@@ -20,18 +20,20 @@ use tower::service_fn;
 ///
 /// The [guide](crate::guide::getting_started#many-elections) has an example.
 ///
-/// If a call of one election is not answered, its own election moves to a fresh client
-/// ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)). The other elections stay with
-/// their client until one of their own calls is not answered; then they move to the same fresh client.
+/// If a call of one election has no answer in time, the pool makes a fresh client, and the later calls of all elections use it
+/// ([rule S9](crate::guide::guarantees#s9-a-hung-call-does-not-cost-the-term)). If another call has ended over the same client
+/// meanwhile, that client works, and the pool keeps it. Calls and watches that are under way keep their client.
 ///
-/// A pool has 32 places for calls, each over a connection of its own. If the last call of a lease was not answered, the next one
-/// takes one of 16 other places, and if that one is not answered either, one of 16 further places. So at most 64 calls are under
-/// way, and leases that hang delay only each other. A call that waits for its place is not made yet. So a thousand elections that
-/// begin together, or that find the API server again after a restart, need no thousand connections.
+/// A pool has 32 places for calls, each over a connection of its own. If the last call of a lease had no answer, the next call
+/// of this lease takes one of 16 other places. If that call has no answer either, the next one takes one of 16 further places.
+/// So at most 64 calls are under way, and leases whose calls hang delay only each other. An election makes a call only when it
+/// has a place for it. So a thousand elections that begin together, or that find the API server again after a restart, do not
+/// need a thousand connections.
 ///
-/// A client has tasks in the runtime in which the pool was made. A watch has its task in the runtime of the election
-/// that began it. They end with the last lock that uses them, or with their runtime. After that a new watch begins,
-/// but no new client: let the pool's runtime outlive the elections.
+/// The tasks of a client run in the runtime in which the pool was made. The task of a watch runs in the runtime of the election
+/// that began the watch. These tasks end when the last lock that uses them is dropped, or when their runtime ends. After the
+/// end of a runtime, the pool can begin a new watch in another runtime, but it cannot make a new client. So let the pool's
+/// runtime outlive the elections.
 #[derive(Clone)]
 pub struct LeasePool {
     clients: Arc<Clients>,
@@ -41,8 +43,8 @@ pub struct LeasePool {
 // === impl LeasePool ===
 
 impl LeasePool {
-    /// Makes a pool over clients made from `config`: without gate and retries, apart from the workload's clients
-    /// ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
+    /// Makes a pool that makes its clients from `config`. They have no gate and no retries, and share nothing with the clients
+    /// of the workload ([rule S14](crate::guide::guarantees#s14-the-election-has-its-own-client)).
     ///
     /// # Errors
     /// The errors of kube's [`ClientBuilder`](kube_client::client::ClientBuilder): TLS is not compiled in, a
@@ -55,9 +57,9 @@ impl LeasePool {
         Self::of(Source::Config(Box::new(move || Ok(config.clone()))))
     }
 
-    /// Makes a pool over clients made from the configuration that `load` reads: now, and anew each time that the API server
-    /// does not accept the credentials, or that TLS fails. So a kubeconfig that is written anew is noticed. With
-    /// [`new`](Self::new), only what the configuration names is read anew: the files of a certificate or a token, and a
+    /// Makes a pool that makes its clients from the configuration that `load` reads. The pool calls `load` now, and again each
+    /// time that the API server does not accept the credentials, or that TLS fails. So the pool notices a new kubeconfig. With
+    /// [`new`](Self::new), the pool reads again only what the configuration names: the files of a certificate or a token, and a
     /// credential plugin.
     ///
     /// `load` may block. It runs in a thread of its own, except for the first time.
@@ -108,11 +110,12 @@ impl LeasePool {
     /// Lets all locks in a namespace share one watch of all its leases. Without this option, each lease has its own
     /// watch, and each watch its own connection.
     ///
-    /// This needs the permission to `watch` *all* leases of the namespace; a Role that lists `resourceNames` does not
-    /// give it. If the API server refuses the shared watch for ten seconds, each lock watches its own lease over a connection
-    /// of its own, and the pool tries again after ten minutes. A refusal just after a restart of the API server is normal: it
-    /// knows no Role yet. The watch receives all leases of the namespace, and the pool keeps them, so use a separate
-    /// namespace. In `kube-node-lease`, for example, there is one lease for each node, renewed every ten seconds.
+    /// This needs the permission to `watch` *all* leases of the namespace. A Role that lists `resourceNames` does not give
+    /// this permission. If the API server refuses the shared watch for ten seconds, each lock watches its own lease over a
+    /// connection of its own, and the pool tries again after ten minutes. A refusal just after a restart of the API server is
+    /// normal, because the API server does not know any Role yet. The watch receives all leases of the namespace, and the pool
+    /// keeps them, so use a separate namespace. In `kube-node-lease`, for example, there is one lease for each node, and each
+    /// node renews its lease every ten seconds.
     #[must_use]
     pub fn share_watches(self) -> Self {
         let watches = SharedWatches::new(self.clients.clone());
@@ -130,7 +133,7 @@ impl LeasePool {
         };
         Client::new(
             service_fn(send),
-            self.access().map_or_else(String::new, |it| it.config().default_namespace.clone()),
+            self.access().map_or_else(String::new, |access| access.config().default_namespace.clone()),
         )
     }
 
@@ -140,14 +143,14 @@ impl LeasePool {
         Access::of(&self.clients)
     }
 
-    /// Makes a lock on `lease`.
-    /// [`ElectionBuilder::build_in`](crate::election::ElectionBuilder::build_in) uses it.
+    /// Makes a lock on `lease`, for an elector of your own.
     #[must_use]
     pub fn lock(&self, lease: LeaseName) -> BoxLock {
         self.lock_within(lease, LeaseTiming::default().call_timeout())
     }
 
-    /// The same for an election with this call timeout. A shared watch begins within the longest of all its elections.
+    /// Makes a lock for an election with this call timeout. A shared watch may take as long to begin as the longest call
+    /// timeout of all elections that share watches.
     pub(crate) fn lock_within(&self, lease: LeaseName, call_timeout: Duration) -> BoxLock {
         let member = self.watches.as_ref().map(|watches| watches.member(call_timeout));
         let lock = KubeLock::new(lease, self.clients.caller(), member);

@@ -1,4 +1,4 @@
-//! How many calls of one pool are under way at once. Each needs a connection, and the API server answers each.
+//! Limits how many calls of one pool are under way at once: each call needs a connection, and is work for the API server.
 
 use futures_util::{FutureExt, future::BoxFuture};
 use std::sync::{
@@ -7,9 +7,10 @@ use std::sync::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many calls there are at once: of leases whose last call was answered, of those of which one call was not, and of those of
-/// which more in a row were not. The others wait. So leases that hang delay no others, not even one of which a single call was
-/// lost, and an API server that answers none is not asked by all at once.
+/// How many calls may be under way at once, in three rooms. The first room is for leases whose last call had an answer. The
+/// second is for leases whose last call had none, and the third is for leases whose last two or more calls had none. Other calls
+/// wait. So leases whose calls hang do not delay the other leases, not even a lease that has lost a single call. And if the API
+/// server answers no call, not all leases call it at once.
 const ROOMS: [usize; 3] = [32, 16, 16];
 
 /// The places of one pool.
@@ -23,7 +24,7 @@ pub(crate) struct Places {
     unanswered: Arc<AtomicUsize>,
 }
 
-/// The place of one call. Dropping it gives it to the next one.
+/// The place of one call. Dropping it frees the place for the next call.
 #[derive(Debug)]
 pub(crate) struct Place(
     #[expect(dead_code, reason = "it is kept, and dropped")] Option<OwnedSemaphorePermit>,
@@ -44,7 +45,7 @@ impl Rooms {
 // === impl Places ===
 
 impl Places {
-    /// Waits for the place of the next call. Cancel-safe: who gives up waiting leaves nothing behind.
+    /// Waits for the place of the next call. Cancel-safe: a caller that gives up leaves nothing behind.
     pub(crate) fn wait(&self) -> BoxFuture<'static, Place> {
         let Rooms([usual, once, hanging]) = &self.rooms;
         let room = match self.unanswered.load(Ordering::Relaxed) {
@@ -52,7 +53,7 @@ impl Places {
             1 => once,
             _ => hanging,
         };
-        // Nobody closes the semaphore.
+        // No code closes the semaphore, so there is always a permit in the end.
         room.clone().acquire_owned().map(|permit| Place(permit.ok())).boxed()
     }
 

@@ -22,12 +22,12 @@ use std::{
 use tokio::{sync::watch, time::Instant, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-/// Each follower holds it. The task ends when the last follower drops it.
+/// A watch and its task. Each follower holds it. The task ends when the last follower drops it.
 #[derive(Debug)]
 pub(super) struct SharedWatch {
     id: u64,
     asked: Instant,
-    /// How long it may take to begin.
+    /// How long the watch may take to begin.
     patience: Duration,
     board: Arc<Subscribers>,
     task: AbortOnDropHandle<()>,
@@ -37,16 +37,16 @@ pub(super) struct SharedWatch {
 #[derive(Debug)]
 struct Subscribers {
     board: Mutex<Board>,
-    /// Changes under the lock of the board, so that no lock subscribes in between.
+    /// Changes only while the mutex of `board` is locked, so that no follower joins in between.
     phase: watch::Sender<Phase>,
     /// The newest version of any lease that the watch has shown.
-    told: AtomicU64,
+    delivered: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Board {
     slots: HashMap<String, Vec<Arc<EventSlot>>>,
-    /// The present leases of the namespace, with which a follower begins that joins late.
+    /// The present leases of the namespace. A follower that joins late begins with them.
     present: HashMap<String, LeaseRecord>,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Following {
     slot: Arc<EventSlot>,
 }
 
-/// Tells all followers that the watch is over, for any end of the task.
+/// When the task ends in any way, this is dropped, and tells all followers that the watch is over.
 struct Ending(Arc<Subscribers>);
 
 // === impl SharedWatch ===
@@ -74,7 +74,7 @@ impl SharedWatch {
     /// Begins to watch the leases of `namespace`, in a task of the current runtime.
     pub(super) fn start(id: u64, caller: Caller, namespace: &str, patience: Duration) -> Self {
         let (phase, _) = watch::channel(Phase::Connecting);
-        let board = Arc::new(Subscribers { board: Mutex::default(), phase, told: AtomicU64::new(0) });
+        let board = Arc::new(Subscribers { board: Mutex::default(), phase, delivered: AtomicU64::new(0) });
         let ending = Ending(board.clone());
         let path = news::of_all(namespace);
         let task = AbortOnDropHandle::new(tokio::spawn(async move {
@@ -84,12 +84,13 @@ impl SharedWatch {
         Self { id, asked: Instant::now(), patience, board, task }
     }
 
-    /// Each watch has another id.
+    /// The id of this watch. No other watch of the pool has the same id.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
 
-    /// A watch that has not begun in time is over. Its own task does not notice that if its runtime is blocked.
+    /// Whether the watch is over. Ends a watch that has not begun in time: if its runtime is blocked, its own task cannot do
+    /// this.
     pub(super) fn is_over(&self) -> bool {
         if self.asked.elapsed() > self.patience && matches!(*self.board.phase.borrow(), Phase::Connecting) {
             self.give_up(&ErrLock::timeout(self.patience));
@@ -98,8 +99,8 @@ impl SharedWatch {
     }
 
     /// Whether the watch has shown a version of any lease that is at least as new as `version`.
-    pub(super) fn has_told(&self, version: u64) -> bool {
-        self.board.told.load(Ordering::Acquire) >= version
+    pub(super) fn has_delivered(&self, version: u64) -> bool {
+        self.board.delivered.load(Ordering::Acquire) >= version
     }
 
     /// Ends the watch for all followers.
@@ -145,7 +146,7 @@ impl Subscribers {
         for slot in board.slots.get(&news.name).into_iter().flatten() {
             match &news.event {
                 Ok(event) => slot.put(event.clone()),
-                // If the object is not a lease, only its own followers get the error.
+                // If the object is not a lease, only the followers of this name get the error.
                 Err(error) => slot.end(Some(error.clone())),
             }
         }
@@ -153,7 +154,7 @@ impl Subscribers {
             Ok(LeaseEvent::Seen(record)) => drop(board.present.insert(news.name, record)),
             Ok(LeaseEvent::Deleted(_)) | Err(_) => drop(board.present.remove(&news.name)),
         }
-        self.told.fetch_max(news.version.unwrap_or(0), Ordering::AcqRel);
+        self.delivered.fetch_max(news.version.unwrap_or(0), Ordering::AcqRel);
         Ok(())
     }
 
@@ -194,7 +195,7 @@ impl Following {
     /// Waits until the watch has begun. Cancel-safe.
     pub(super) async fn stands(&self) -> Result<(), ErrLock> {
         let mut phase = self.hub.board.phase.subscribe();
-        // This keeps the board, and the board keeps the sender.
+        // `self` keeps the sender alive, so this waits for as long as necessary.
         let phase = phase.wait_for(|phase| !matches!(phase, Phase::Connecting)).await;
         match phase.as_deref() {
             Ok(Phase::Over(Some(error))) => Err(error.clone()),
@@ -203,7 +204,7 @@ impl Following {
         }
     }
 
-    /// Yields the events of the lease. Calls `ended` when the stream ends by itself.
+    /// Yields the events of the lease. Calls `ended` when the stream has ended, but not when it is dropped before its end.
     pub(super) fn events(
         self,
         ended: impl FnOnce() + Send,

@@ -1,4 +1,4 @@
-//! From what the clients of a pool are made: the address and the credentials of the API server, as they are now.
+//! What the clients of a pool are made from: the address and the credentials of the API server, as they are now.
 
 use crate::api::{Authorized, Credentials, without_secrets};
 use http::{HeaderValue, Uri, header::HOST};
@@ -6,7 +6,7 @@ use kube_client::{Client, Config, Error, client::ClientBuilder};
 use std::net::{IpAddr, ToSocketAddrs};
 use tokio::{runtime::Handle, time::Instant};
 
-/// Makes what a client is made of.
+/// Where the clients of a pool come from.
 pub(in crate::lease) enum Source {
     /// From a configuration, which is read anew when the API server does not accept the credentials.
     Config(Box<dyn Fn() -> Result<Config, Error> + Send + Sync>),
@@ -14,11 +14,12 @@ pub(in crate::lease) enum Source {
     Clients(Box<dyn Fn() -> Result<Client, Error> + Send + Sync>),
 }
 
-/// What a source has made.
+/// A client that a source has made, and what it was made from.
 #[derive(Clone)]
 pub(in crate::lease) struct Connected {
     pub(super) client: Authorized,
-    /// The configuration without what is in the credentials. None if it is not known.
+    /// The configuration, without the sources of a token: these are in the credentials of `client`. None if a function of the
+    /// program made the client.
     pub(super) config: Option<Config>,
     /// When the source was read.
     pub(super) read: Instant,
@@ -27,8 +28,9 @@ pub(in crate::lease) struct Connected {
 // === impl Source ===
 
 impl Source {
-    /// Makes a client with connections of its own. May block. With a `last` one, what that was made of is still valid, and only
-    /// the files of a certificate are read anew. The API server may have more than one address: `attempt` chooses one.
+    /// Makes a client with connections of its own. May block. If `last` is given, its configuration and its credentials are
+    /// still valid, so only the files of a certificate are read again. The API server may have more than one address: `attempt`
+    /// chooses one.
     pub(super) fn connect(
         &self,
         last: Option<&Connected>,
@@ -49,7 +51,7 @@ impl Source {
             known
         } else {
             let mut config = load().map_err(without_secrets)?;
-            // A renewal that is retried below would outlive its own timeout (rule S9).
+            // If the client repeated a renewal by itself, the renewal would outlive its own timeout (rule S9).
             config.default_retry = false;
             // Each call has its own time limit, and a watch is often idle.
             config.read_timeout = None;
@@ -62,8 +64,9 @@ impl Source {
     }
 }
 
-/// The same API server at one of its addresses. A connection by name spends its whole time on the first address, and a look-up
-/// in the future of a call would end with that call (rule S9).
+/// Replaces the name of the API server by one of its addresses. A client that connects by name spends the whole time limit of
+/// a call on the first address. The look-up of the name is not part of a call, because it would then end with that call
+/// (rule S9).
 fn at_one_address(mut config: Config, attempt: usize) -> Config {
     let url = &config.cluster_url;
     let (Some(host), None) = (url.host(), &config.proxy_url) else { return config };
@@ -75,8 +78,9 @@ fn at_one_address(mut config: Config, attempt: usize) -> Config {
     let found: Vec<_> = found.into_iter().flatten().collect();
     let Some(address) = attempt.checked_rem(found.len()).map(|chosen| found[chosen]) else { return config };
     let name = host.to_owned();
-    let host =
-        url.authority().map(|it| HeaderValue::from_str(it.as_str().rsplit('@').next().unwrap_or_default()));
+    let host = url
+        .authority()
+        .map(|authority| HeaderValue::from_str(authority.as_str().rsplit('@').next().unwrap_or_default()));
     let mut parts = url.clone().into_parts();
     parts.authority = address.to_string().parse().ok();
     if let (Ok(url), Some(Ok(host))) = (Uri::from_parts(parts), host) {

@@ -1,7 +1,7 @@
 //! The watches that the locks of a pool share, one per namespace.
 //!
-//! A [`SharedWatch`] is one watch and its task. A [`EventSlot`](crate::lease::news::EventSlot) holds what one lock has not read yet. When a
-//! watch ends, all its locks learn that. The first lock that asks again begins the next watch.
+//! A [`SharedWatch`] is one watch and its task. An [`EventSlot`](crate::lease::news::EventSlot) holds the events that one lock
+//! has not read yet. When a watch ends, all its locks learn that. The first lock that asks again begins the next watch.
 
 use super::{
     clients::Clients,
@@ -23,12 +23,13 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// A refusal is believed when it has lasted for this long: an API server that has just started knows no Role yet, and would be
-/// asked for a thousand single watches in that moment.
+/// The pool believes a refusal when it has lasted for this long. An API server that has just started does not know any Role
+/// yet, so it refuses. If the pool believed this, each of a thousand locks would ask this server for a watch of its own.
 const BELIEVED_AFTER: Duration = Duration::from_secs(10);
-/// Until then, all locks together ask again this often.
+/// Until the pool believes a refusal, all locks together ask again this often.
 const ASKED_AGAIN: Duration = Duration::from_secs(1);
-/// Then the pool does not ask for this namespace's watch for this long. Each lock watches its own lease meanwhile.
+/// When the pool believes a refusal, it does not ask for the watch of this namespace for this long. Meanwhile each lock watches
+/// its own lease.
 const REFUSED_FOR: Duration = Duration::from_secs(600);
 
 /// The watches of one pool.
@@ -57,7 +58,7 @@ struct Refusal {
 /// One lock's place among the locks that share a watch.
 pub(in crate::lease) struct Member {
     watches: Arc<SharedWatches>,
-    /// The watch that this lock follows; 0 after the lock has learned of its end.
+    /// The id of the watch that this lock follows. 0 if the lock has learned that this watch is over.
     follows: Arc<AtomicU64>,
 }
 
@@ -94,8 +95,8 @@ impl SharedWatches {
             return Ok(Some(hub));
         }
         match &present.refusal {
-            Some(it) if it.is_believed && it.last.elapsed() < REFUSED_FOR => return Ok(None),
-            Some(it) if it.last.elapsed() < ASKED_AGAIN => return Err(it.error.clone()),
+            Some(refusal) if refusal.is_believed && refusal.last.elapsed() < REFUSED_FOR => return Ok(None),
+            Some(refusal) if refusal.last.elapsed() < ASKED_AGAIN => return Err(refusal.error.clone()),
             _ => {}
         }
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
@@ -106,7 +107,7 @@ impl SharedWatches {
         Ok(Some(hub))
     }
 
-    /// The API server has refused the watch. Returns whether that is believed.
+    /// Notes that the API server has refused the watch. Returns whether the pool believes the refusal.
     fn refused(&self, namespace: &str, error: &ErrLock) -> bool {
         let now = Instant::now();
         let first = || Refusal { since: now, last: now, error: error.clone(), is_believed: false };
@@ -130,7 +131,7 @@ impl SharedWatches {
         is_believed
     }
 
-    /// The watch stands, or has failed in another way.
+    /// Forgets the refusal, because the watch has begun, or has failed in another way.
     fn does_not_refuse(&self, namespace: &str) {
         if let Some(present) = self.namespaces().get_mut(namespace) {
             present.refusal = None;
@@ -147,9 +148,9 @@ impl SharedWatches {
 impl Member {
     /// Joins the watch of the namespace, and waits until it has begun. None if this lock should watch its own lease.
     ///
-    /// If a lock asks again while its watch still runs, it has missed something. `known` is the newest version of its
-    /// lease from other sources. If the watch has shown newer versions of other leases, only this lock has a problem.
-    /// Otherwise the watch hangs, and a new one begins for all locks.
+    /// If a lock asks again while its watch still runs, the watch has not shown it all news. `known` is the newest version of
+    /// its lease that the answers to its calls have shown. If the watch has shown this version or a newer one, of any lease,
+    /// only this lock has a problem, and watches its own lease. Otherwise the watch hangs, and a new one begins for all locks.
     pub(in crate::lease) async fn join(
         &self,
         lease: &LeaseName,
@@ -159,7 +160,7 @@ impl Member {
         let follows = self.follows.swap(0, Ordering::AcqRel);
         let Some(mut hub) = self.watches.hub(namespace)? else { return Ok(None) };
         if hub.id() == follows {
-            if hub.has_told(known) {
+            if hub.has_delivered(known) {
                 return Ok(None);
             }
             hub.give_up(&ErrLock::new(ErrLockKind::Timeout, "the shared watch is silent"));
