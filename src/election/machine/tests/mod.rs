@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod calls;
+mod doubts;
 mod examples;
 mod expiry;
 mod given_back;
