@@ -277,10 +277,8 @@ impl Rival {
 
     /// Whether the lease holds a claim of this process, or of one before it in its seat, which has ended.
     pub(super) fn holds(&self, lease: &LeaseRecord) -> bool {
-        let claim = lease.annotation(CLAIM).and_then(|claim| claim.as_str()).unwrap_or_default();
-        let process = claim.split(' ').next().and_then(|it| u64::from_str_radix(it, 16).ok());
         let is_of_this_seat = |process: u64| process % NEXT_LIFE == self.process % NEXT_LIFE;
-        lease.holder() == Some(&*self.name) && process.is_some_and(is_of_this_seat)
+        lease.holder() == Some(&*self.name) && process_of(lease).is_some_and(is_of_this_seat)
     }
 
     fn must(&mut self, holds: bool, rule: &'static str) {
@@ -332,4 +330,15 @@ impl Rival {
         (fresh.lands_until, fresh.late, fresh.standing_clock) = (lands_until, late, standing_clock);
         *self = fresh;
     }
+}
+
+/// The number of the process that has written the claim of this lease.
+fn process_of(lease: &LeaseRecord) -> Option<u64> {
+    let claim = lease.annotation(CLAIM)?.as_str()?;
+    u64::from_str_radix(claim.split(' ').next()?, 16).ok()
+}
+
+/// How many processes have had the seat before the one that has written the claim of this lease.
+pub(super) fn life_of(lease: &LeaseRecord) -> Option<u8> {
+    u8::try_from(process_of(lease)? / NEXT_LIFE).ok()
 }

@@ -1,6 +1,11 @@
 //! What must hold in each state.
 
-use super::{fault::Fault, race::Race, rival::Rival, seat::Seat};
+use super::{
+    fault::Fault,
+    race::Race,
+    rival::{Rival, life_of},
+    seat::Seat,
+};
 use kube_leader_gate::{leadership::Term, lease::LeaseRecord};
 use std::time::Duration;
 
@@ -65,7 +70,8 @@ impl Race {
             self.overtaken = self.author.map(|(i, _)| i).filter(|_| held);
             self.author = after.holder().and_then(|holder| {
                 let i = self.seats.iter().position(|seat| seat.name() == holder)?;
-                Some((i, self.seats[i].life))
+                let seat = &self.seats[i];
+                Some((i, seat.ours().and_then(|_| life_of(after)).unwrap_or(seat.life)))
             });
         }
     }
@@ -148,7 +154,8 @@ impl Race {
         })
     }
 
-    /// Rule S5: a candidate that stays away gives back a lease that an earlier claim of its brings.
+    /// Rule S5: a candidate that stays away gives back a lease that an earlier claim of its brings. The claim of an earlier
+    /// process in its seat is not its own: that process has crashed, and the lease ends with its time.
     pub(super) fn gives_back(&self) -> bool {
         let says_nothing = self.overtaken.is_some_and(|i| self.seats[i].ours().is_none());
         let race = self.clone().settled_after(if says_nothing { EXPIRY } else { GIVE_BACK });
