@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     gate::{ErrNotLeader, ResponseFuture, Settings},
-    leadership::{Changes, Leadership, LeadershipState, Term, Terms, WritePermit},
+    leadership::{Changes, GrantedTerms, Leadership, LeadershipState, Term, WritePermit},
     lease::{Identity, LeaseName, LeaseTiming},
 };
 use futures_util::{Stream, StreamExt, stream};
@@ -284,7 +284,7 @@ impl Candidate {
     /// # }
     /// ```
     pub fn gains(&self) -> impl Stream<Item = ()> + Send + Sync + Unpin + use<> {
-        let next = |mut terms: Terms| async move { terms.next().await.map(|_| ((), terms)) };
+        let next = |mut terms: GrantedTerms| async move { terms.next().await.map(|_| ((), terms)) };
         // Not `boxed()`, which loses the `Sync` that kube-runtime before 4.2 asks for.
         Box::pin(stream::unfold(self.leadership.terms(), next).fuse())
     }

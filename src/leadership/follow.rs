@@ -56,14 +56,14 @@ impl Changes {
 /// Returns each term in which the gate admits writes, once. If two terms begin between two calls, it returns only the
 /// newer one.
 #[derive(Debug)]
-pub(crate) struct Terms {
+pub(crate) struct GrantedTerms {
     inner: Arc<Inner>,
     state: watch::Receiver<State>,
     /// The number of the last grant that was returned; 0 if none.
     delivered: u64,
 }
 
-impl Terms {
+impl GrantedTerms {
     pub(super) fn new(inner: Arc<Inner>) -> Self {
         let state = inner.state.subscribe();
         Self { inner, state, delivered: 0 }

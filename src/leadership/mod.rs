@@ -99,7 +99,7 @@ pub use self::{
 };
 
 pub(crate) use self::{
-    follow::{GrantedTerm, Orders, TermLoss, Terms},
+    follow::{GrantedTerm, GrantedTerms, Orders, TermLoss},
     grantor::Closer,
     inner::{ENDED, NOT_BEGUN, Stage},
     intent::Intent,

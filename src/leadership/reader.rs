@@ -2,7 +2,7 @@
 
 use super::{
     clock::{LONGEST_SLEEP, Moment},
-    follow::{Changes, TermLoss, Terms},
+    follow::{Changes, GrantedTerms, TermLoss},
     inner::{Inner, Stage, State},
     permit::WritePermit,
     term::{LeadershipState, Term},
@@ -184,8 +184,8 @@ impl Leadership {
     }
 
     /// Follows the terms of this process.
-    pub(crate) fn terms(&self) -> Terms {
-        Terms::new(self.inner.clone())
+    pub(crate) fn terms(&self) -> GrantedTerms {
+        GrantedTerms::new(self.inner.clone())
     }
 
     /// Returns a [`TermLoss`], which says whether a term was lost after this call.

@@ -41,7 +41,7 @@ mod preset;
 mod rule;
 
 pub use self::{
-    preset::{Grant, Preset},
+    preset::{Preset, PresetRule},
     rule::Rule,
 };
 
@@ -154,7 +154,7 @@ impl Policy {
 pub enum Permitted<'a> {
     /// Given by [`Policy::allow`] or [`Policy::allow_status`].
     Rule(&'a Rule),
-    /// Given by [`Policy::allow`]. [`Preset::grants`] says what it permits.
+    /// Given by [`Policy::allow`]. [`Preset::rules`] says what it permits.
     Preset(Preset),
     /// Given by [`Policy::allow_if`]. Only this process can ask it.
     Closure,

@@ -49,13 +49,13 @@ pub enum Preset {
 
 type Words<T = &'static str> = &'static [T];
 
-/// The subresources of a grant on resources themselves.
+/// The subresources of a rule on resources themselves.
 const ITSELF: Words = &[""];
 
 /// One part of a [`Preset`]: these verbs on these resources.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Grant {
+pub struct PresetRule {
     /// The verbs.
     pub verbs: &'static [Verb],
     /// Empty for any group. The core group is `""`.
@@ -96,7 +96,7 @@ impl Preset {
 
     /// What the preset permits. The gate reads this too.
     #[must_use]
-    pub const fn grants(self) -> &'static [Grant] {
+    pub const fn rules(self) -> &'static [PresetRule] {
         const MUTATIONS: &[Verb] = &[Verb::Create, Verb::Update, Verb::Patch];
         const CREATE: &[Verb] = &[Verb::Create];
         const ACCESS_REVIEWS: &[&str] = &[
@@ -107,33 +107,39 @@ impl Preset {
         ];
         const AUTHENTICATION: &[&str] = &["authentication.k8s.io"];
         const EXEC: &[&str] = &["exec", "attach", "portforward"];
-        const DRY_RUN: Grant =
-            Grant { dry_run: true, ..Grant::of(MUTATIONS, &[], &[], &["", "status", "scale"]) };
+        const DRY_RUN: PresetRule =
+            PresetRule { dry_run: true, ..PresetRule::of(MUTATIONS, &[], &[], &["", "status", "scale"]) };
         match self {
             Self::AccessReviews => {
                 const {
                     &[
-                        Grant::of(CREATE, &["authorization.k8s.io"], ACCESS_REVIEWS, ITSELF),
-                        Grant::of(CREATE, AUTHENTICATION, &["selfsubjectreviews"], ITSELF),
+                        PresetRule::of(CREATE, &["authorization.k8s.io"], ACCESS_REVIEWS, ITSELF),
+                        PresetRule::of(CREATE, AUTHENTICATION, &["selfsubjectreviews"], ITSELF),
                     ]
                 }
             }
-            Self::TokenReviews => const { &[Grant::of(CREATE, AUTHENTICATION, &["tokenreviews"], ITSELF)] },
-            Self::TokenRequests => const { &[Grant::of(CREATE, &[""], &["serviceaccounts"], &["token"])] },
-            Self::Events => const { &[Grant::of(MUTATIONS, &["", "events.k8s.io"], &["events"], ITSELF)] },
+            Self::TokenReviews => {
+                const { &[PresetRule::of(CREATE, AUTHENTICATION, &["tokenreviews"], ITSELF)] }
+            }
+            Self::TokenRequests => {
+                const { &[PresetRule::of(CREATE, &[""], &["serviceaccounts"], &["token"])] }
+            }
+            Self::Events => {
+                const { &[PresetRule::of(MUTATIONS, &["", "events.k8s.io"], &["events"], ITSELF)] }
+            }
             Self::DryRun => &[DRY_RUN],
-            Self::Exec => const { &[Grant::of(&[Verb::Connect], &[""], &["pods"], EXEC)] },
+            Self::Exec => const { &[PresetRule::of(&[Verb::Connect], &[""], &["pods"], EXEC)] },
         }
     }
 
     pub(super) fn matches(self, request: &ResourceRequest<'_>) -> bool {
-        self.grants().iter().any(|grant| grant.matches(request))
+        self.rules().iter().any(|rule| rule.matches(request))
     }
 }
 
-// === impl Grant ===
+// === impl PresetRule ===
 
-impl Grant {
+impl PresetRule {
     const fn of(verbs: Words<Verb>, groups: Words, resources: Words, subresources: Words) -> Self {
         Self { verbs, groups, resources, subresources, dry_run: false }
     }

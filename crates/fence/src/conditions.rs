@@ -4,7 +4,7 @@ use crate::{cel, error::refuse, writers::Writers};
 use k8s_openapi::api::admissionregistration::v1::MatchCondition;
 use kube_leader_gate::{
     ErrInvalid,
-    policy::{Grant, Permitted, Policy, Rule},
+    policy::{Permitted, Policy, PresetRule, Rule},
     request::Verb,
 };
 
@@ -39,8 +39,8 @@ pub(crate) fn of(writers: &Writers, policy: &Policy) -> Result<Vec<MatchConditio
     for permitted in policy.permitted() {
         let (name, exempt) = match permitted {
             Permitted::Preset(preset) => {
-                let grants: Vec<_> = preset.grants().iter().map(of_grant).collect();
-                (format!("is-not-of-{preset}"), any(&grants))
+                let exempt: Vec<_> = preset.rules().iter().map(of_preset_rule).collect();
+                (format!("is-not-of-{preset}"), any(&exempt))
             }
             Permitted::Rule(rule) => {
                 rules += 1;
@@ -75,17 +75,17 @@ fn elections() -> String {
     ])
 }
 
-fn of_grant(grant: &Grant) -> String {
+fn of_preset_rule(rule: &PresetRule) -> String {
     let mut parts = Vec::new();
-    if !grant.groups.is_empty() {
-        parts.push(cel::one_of("request.resource.group", grant.groups));
+    if !rule.groups.is_empty() {
+        parts.push(cel::one_of("request.resource.group", rule.groups));
     }
-    if !grant.resources.is_empty() {
-        parts.push(cel::one_of("request.resource.resource", grant.resources));
+    if !rule.resources.is_empty() {
+        parts.push(cel::one_of("request.resource.resource", rule.resources));
     }
-    parts.push(cel::subresource_is_one_of(grant.subresources));
-    parts.push(operations(grant.verbs, true));
-    if grant.dry_run {
+    parts.push(cel::subresource_is_one_of(rule.subresources));
+    parts.push(operations(rule.verbs, true));
+    if rule.dry_run {
         parts.push("has(request.dryRun) && request.dryRun".to_owned());
     }
     cel::all(&parts)

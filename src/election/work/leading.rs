@@ -8,7 +8,7 @@ use crate::{
         running::Running,
     },
     growing_pause::GrowingPause,
-    leadership::{GrantedTerm, Term, Terms},
+    leadership::{GrantedTerm, GrantedTerms, Term},
 };
 use std::{
     future::{Future, pending},
@@ -178,7 +178,7 @@ impl Election {
 }
 
 /// Contends after `pause`, and waits for the next term in which work may begin.
-async fn next_term(running: &Running, terms: &mut Terms, pause: Duration) -> GrantedTerm {
+async fn next_term(running: &Running, terms: &mut GrantedTerms, pause: Duration) -> GrantedTerm {
     // No work is left, so the next term may begin.
     running.stay_away(pause).await;
     loop {
