@@ -24,7 +24,7 @@
 //! | --- | --- |
 //! | `/livez`, `/healthz` | 200 `ok`, or 503 and what is wrong: [`Candidate::check`] |
 //! | `/readyz` | 200 `ok`, or 503 and each reason, one on a line: [`Candidate::check_ready`], and [your own conditions](Health::ready_if) |
-//! | `/leader` | 200 and JSON, for people: who holds the lease, and why this candidate makes no progress |
+//! | `/leader` | 200 and JSON, for people: who holds the lease as far as this process has seen, and why this candidate makes no progress |
 //!
 //! Other paths get 404. A follower is healthy and ready, and so is a leader that has lost the lease. While the API
 //! server is away, a replica is healthy and not ready: a restart does not mend that. A dead election is neither

@@ -14,6 +14,7 @@ use crate::{
 use std::{
     fmt::Display,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 /// What the Role of a candidate has to grant.
@@ -34,6 +35,9 @@ const CALLS: &str = "lease calls fail";
 const FORMER: &str = "no candidate may lead before a former holder's time is over";
 const ODDITY: &str = "the lease makes no sense";
 const QUESTION: &str = "the lease is kept for a candidate that has asked for it";
+
+/// A candidate always waits for a short random time before it takes a free lease. The log names a wait from this length on.
+const WORTH_A_WORD: Duration = Duration::from_secs(1);
 
 /// Gives the troubles of the lease their order: observers see the first one that lasts.
 pub(super) fn rank_troubles(grantor: &Grantor) {
@@ -69,9 +73,13 @@ impl Report {
         }
         let holder = record.and_then(LeaseRecord::holder);
         if grantor.leadership().holder().as_deref() != holder {
-            let news =
-                if holder.is_some() { "the lease has changed hands" } else { "no candidate holds the lease" };
-            tracing::info!(holder, "{news}");
+            if holder.is_some() {
+                tracing::info!(holder, "the lease has changed hands");
+            } else {
+                let free_in = machine.free_in(now).filter(|wait| *wait >= WORTH_A_WORD);
+                let free_in = free_in.map(tracing::field::debug);
+                tracing::info!(free_in, "no candidate holds the lease");
+            }
             grantor.note_holder(holder);
             if let Some(why) = machine.earlier_process() {
                 tracing::warn!("{why}");

@@ -122,7 +122,7 @@ impl fmt::Display for Loss {
         f.write_str(match self {
             Self::Released => "it was released",
             Self::Expired => "it was not renewed before the deadline",
-            Self::Taken => "another candidate holds the lease",
+            Self::Taken => "another candidate has taken the lease, or a user has edited it",
             Self::Deleted => "the lease was deleted",
             Self::Abandoned => "the election ended, or stood down before the writes had finished",
         })

@@ -115,8 +115,8 @@ fn leadership_lost_error_says_outcome_is_unknown() {
     assert_eq!((lost.verb(), lost.label(), lost.loss()), (Some(Verb::Create), None, Loss::Taken));
     assert_eq!(
         lost.to_string(),
-        "write cut off as client lost leadership: another candidate holds the lease; its outcome is unknown: the \
-         next leader must read the present state before it writes again"
+        "write cut off as client lost leadership: another candidate has taken the lease, or a user has edited it; its \
+         outcome is unknown: the next leader must read the present state before it writes again"
     );
     assert!(lost.source().is_none());
 }

@@ -2,6 +2,7 @@
 
 use super::{known::Seen, state::Machine, terms::Reason};
 use crate::{election::hooks::LeaseCall, leadership::Moment, lease::LeaseRecord};
+use std::time::Duration;
 
 impl Machine {
     /// The lease, as last seen.
@@ -20,6 +21,11 @@ impl Machine {
     /// Whether this candidate could take the lease now.
     pub(crate) fn is_free(&self, now: Moment) -> bool {
         self.terms.active().is_none() && self.is_free_from(now).is_some_and(|from| from <= now)
+    }
+
+    /// How long this candidate leaves the lease as it is before it tries to take it. None if it does not know the lease.
+    pub(crate) fn free_in(&self, now: Moment) -> Option<Duration> {
+        self.is_free_from(now).map(|from| from.saturating_since(now))
     }
 
     /// Whether the last write or read has failed, and nothing has worked since.

@@ -78,7 +78,7 @@ async fn loss_cuts_off_write_with_424() {
         .unwrap();
     let (code, reason, message) = write.await.unwrap().status();
     assert_eq!((code, reason.as_str()), (424, "LeadershipLost"));
-    assert!(message.contains("another candidate holds the lease; its outcome is unknown"), "{message}");
+    assert!(message.contains("a user has edited it; its outcome is unknown"), "{message}");
     let log = upstream.server.write_log();
     let write = log.iter().find(|write| write.resource == "configmaps").expect("the request has arrived");
     assert!(write.completed.is_none(), "the server was hung up on");

@@ -1,7 +1,7 @@
 //! Which line is logged when it matters, and which one is not.
 
 use super::heard::{Event, Heard};
-use crate::support::{SKEW, SOON, begin_write, leading, pass, steal, until};
+use crate::support::{LEASE, SKEW, SOON, begin_write, candidate, leading, pass, steal, until};
 use kube_leader_gate::{
     election::LeaseEnd,
     testing::{ApiServer, Fault},
@@ -52,6 +52,22 @@ async fn theft_is_a_loss_and_no_release() {
     let lost = &events[place(&events, "leadership lost: ").expect("the loss is logged")];
     assert_eq!((&*lost.level, &*lost.values["loss"]), ("warn", "\"taken\""));
     assert_eq!(place(&events, "leadership given up"), None);
+}
+
+/// A candidate that leaves a lease without a holder as it is for a while says for how long.
+#[tokio::test(start_paused = true)]
+async fn lease_without_holder_names_a_long_wait() {
+    let heard = Heard::listen();
+    let server = ApiServer::new();
+    drop(leading(&server, "a").await);
+    let b = candidate(&server, "b").start();
+    until(SOON, "b knows the holder", || b.candidate().holder().as_deref() == Some("a")).await;
+    server.edit("outsider", LEASE, |lease| lease["spec"]["holderIdentity"] = "".into()).unwrap();
+    until(SOON, "b knows of the edit", || b.candidate().holder().is_none()).await;
+    let events = heard.events();
+    let free_in =
+        &events[place(&events, "no candidate holds the lease").expect("it is logged")].values["free_in"];
+    assert_eq!(free_in, "15s");
 }
 
 /// A stop that takes longer than usual says why, and for how long.
