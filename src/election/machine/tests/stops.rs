@@ -132,6 +132,26 @@ fn a_stop_releases_an_acquisition_that_lands_late() {
     assert!(stage.holder().is_empty() && stage.calls.contains(&Release));
 }
 
+/// An API server takes an acquisition even later, when this process has left the lease already.
+#[test]
+fn an_acquisition_that_lands_after_the_end_of_a_stop_is_released() {
+    let mut stage = Stage::new();
+    let _ = stage.call();
+    let _ = stage.machine.handle_answer(Ok(stage.record()), stage.now);
+    stage.now = stage.now.saturating_add(Duration::from_millis(5));
+    let acquisition = stage.call();
+    let _ = stage.machine.handle_answer(Err(error(ErrLockKind::Timeout)), stage.now);
+    stage.order(Intent::Leave);
+    stage.pass(seconds(60));
+    assert_eq!((acquisition.what, stage.done.take()), (Acquire, Some(Ok(()))));
+    stage.order(Intent::Left { released: true });
+    stage.carry_out(&acquisition).unwrap();
+    stage.put(stage.lease.clone().unwrap()); // the watch shows it
+    assert_eq!(stage.holder(), "me");
+    stage.pass(seconds(1));
+    assert!(!stage.is_open() && stage.holder().is_empty(), "{:?}", stage.calls);
+}
+
 /// The same after a restart: what the process before this one has sent has to land first.
 #[test]
 fn a_stop_releases_a_late_acquisition_of_a_process_that_has_begun_anew() {
