@@ -195,7 +195,7 @@ impl Report {
     fn worked(what: LeaseCall, machine: &Machine, now: Moment) {
         match what {
             LeaseCall::Acquire => {
-                if let Some((_, until)) = machine.waits_for(now).filter(|_| machine.renewed().is_some()) {
+                if let Some((_, until)) = machine.waits_for(now).filter(|_| machine.has_term()) {
                     let at_most = until.saturating_since(now);
                     tracing::info!(
                         ?at_most,

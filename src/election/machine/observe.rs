@@ -82,9 +82,8 @@ impl Machine {
     /// Whether another candidate has written the lease since the `last` look. If an edit leaves a free lease free, a person has
     /// made it, and it tells nothing of other candidates.
     fn is_news_of_others(&self, last: Option<&Stored>, stored: &Stored) -> bool {
-        let is_free = |stored: &Stored| stored.record.holder().is_none();
         let stays_free =
-            |last: &Stored| is_free(last) && is_free(stored) && last.record.term() == stored.record.term();
+            |last: &Stored| last.is_free() && stored.is_free() && last.record.term() == stored.record.term();
         let is_news = last.is_none_or(|last| !last.has_claim_of(stored) && !stays_free(last));
         is_news && !self.has_written(stored)
     }
@@ -113,7 +112,7 @@ impl Machine {
             let loss = self.how_lost(term, next.as_ref());
             self.terms.end(loss); // rules S7 and S8
         }
-        let is_free = next.as_ref().is_none_or(|next| next.record.holder().is_none());
+        let is_free = next.as_ref().is_none_or(Stored::is_free);
         if let Lease::Present(seen) = &last {
             self.note_possible_writer(seen, next.as_ref(), now);
             if is_free

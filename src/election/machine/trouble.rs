@@ -10,17 +10,14 @@ impl Machine {
         self.seen().map(|seen| &seen.stored.record)
     }
 
-    /// When the claim was sent that the lease shows, if the lease shows a claim of the last term of this process, and no stop has
-    /// left it.
-    pub(crate) fn renewed(&self) -> Option<Moment> {
-        let mine =
-            self.seen().is_some_and(|seen| self.is_mine(&seen.stored)) && self.shows(self.terms.last());
-        (mine && (!self.is_ending() || self.terms.active().is_some())).then_some(self.terms.claimed)
+    /// Whether a term of this process goes on. Its gate may still wait for possible writers.
+    pub(crate) fn has_term(&self) -> bool {
+        self.terms.active().is_some()
     }
 
     /// Whether this candidate could take the lease now.
     pub(crate) fn is_free(&self, now: Moment) -> bool {
-        self.terms.active().is_none() && self.is_free_from(now).is_some_and(|from| from <= now)
+        !self.has_term() && self.free_in(now) == Some(Duration::ZERO)
     }
 
     /// How long this candidate leaves the lease as it is before it tries to take it. None if it does not know the lease.
