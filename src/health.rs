@@ -39,7 +39,7 @@
 //! ```sh
 //! $ curl http://10.0.0.7:8080/leader
 //! {"can_write":true,"holder":"my-controller-x2x7q","identity":"my-controller-x2x7q","is_leader":true,
-//!  "lease":"my-namespace/my-controller","term":"5f0c9f4e-3e5b-4c51-8b0e-0d7bd1a4f6a9/12","time_left_seconds":98.2,
+//!  "lease":"my-namespace/my-controller","opening":null,"term":"5f0c9f4e-3e5b-4c51-8b0e-0d7bd1a4f6a9/12","time_left_seconds":98.2,
 //!  "trouble":null,"writes_under_way":0}
 //! ```
 //!
@@ -158,6 +158,7 @@ impl Health {
             "holder": candidate.holder().as_deref(),
             "is_leader": candidate.is_leader(),
             "can_write": candidate.can_write(),
+            "opening": candidate.opening().map(|term| term.to_string()),
             "term": candidate.term().map(|term| term.to_string()),
             "time_left_seconds": leadership.time_left().map(|left| left.as_secs_f64()),
             "writes_under_way": leadership.writes_under_way(),

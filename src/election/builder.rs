@@ -7,6 +7,7 @@ use super::{
     layer::{self, LockContext, LockLayer, WrapLock},
     liveness::Liveness,
     observers::Observers,
+    opening::Conditions,
     priority::Priority,
     report::rank_troubles,
     running,
@@ -43,6 +44,7 @@ pub struct ElectionBuilder {
     request_deadline: bool,
     clock: Arc<dyn Clock>,
     observers: Observers,
+    conditions: Conditions,
     lock_layers: Vec<WrapLock>,
     runs_here: fn(u64) -> bool,
 }
@@ -66,6 +68,7 @@ impl Election {
             request_deadline: true,
             clock: Arc::new(BootClock),
             observers: Observers::default(),
+            conditions: Conditions::default(),
             lock_layers: Vec::new(),
             runs_here: running::runs_here,
         }
@@ -123,6 +126,13 @@ impl ElectionBuilder {
     /// [guide](crate::guide::production#what-a-stop-does) says how to set `terminationGracePeriodSeconds`.
     pub fn grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
+    }
+
+    /// Sets how long the gate of a new term waits for what [`Election::open_when`] names. After that, this replica gives the
+    /// lease up. Default: 10 s. It has to be longer than zero.
+    pub fn open_timeout(mut self, open_timeout: Duration) -> Self {
+        self.conditions.timeout = open_timeout;
+        self
     }
 
     /// Sets whether the API server gives up a write at the validity deadline ([the deadline of a
@@ -267,6 +277,7 @@ impl ElectionBuilder {
     ) -> Result<Election, ErrBuild> {
         let lease = LeaseName::new(self.namespace, self.name).map_err(ErrBuild::Invalid)?;
         self.policy.validate().map_err(ErrBuild::Invalid)?;
+        self.conditions.validate().map_err(ErrBuild::Invalid)?;
         let identity = match self.identity {
             Some(identity) => identity,
             None => Identity::infer().map_err(ErrBuild::Invalid)?,
@@ -293,6 +304,7 @@ impl ElectionBuilder {
             drain_timeout: self.drain_timeout,
             grace: self.grace,
             observers: self.observers,
+            conditions: self.conditions,
             priority: self.priority,
             policy: self.policy,
             request_deadline: self.request_deadline,

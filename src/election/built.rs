@@ -4,13 +4,14 @@ use super::{
     candidate::{Alive, Candidate, Profile},
     client::{Attended, Connections, ReadsOnly, WrappedClient},
     observers::Observers,
+    opening::Conditions,
     priority::Priority,
 };
 use crate::{
     api::without_secrets,
     gate::WriteGateLayer,
     invalid::ErrInvalid,
-    leadership::{Grantor, Leadership},
+    leadership::{Grantor, Leadership, Term},
     lease::{BoxLock, Places, advice::Cause},
     one_line::one_line,
     policy::Policy,
@@ -19,7 +20,7 @@ use kube_client::{
     Client, Config, Error as KubeError,
     client::{ClientBuilder, retry::RetryPolicy},
 };
-use std::{error::Error, fmt, sync::Arc, time::Duration};
+use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 use tower::{ServiceBuilder, buffer::BufferLayer, retry::RetryLayer, util::option_layer};
 use tower_layer::{Layer, layer_fn};
 
@@ -60,6 +61,7 @@ pub struct Election {
     pub(super) grace: Duration,
     pub(super) alive: Alive,
     pub(super) observers: Observers,
+    pub(super) conditions: Conditions,
     pub(super) priority: Option<Priority>,
     pub(super) policy: Policy,
     pub(super) request_deadline: bool,
@@ -165,6 +167,46 @@ impl Election {
         let valid_until = *client.valid_until();
         let service = self.layer().layer(self.attends().layer(WrappedClient(client)));
         Client::new(service, namespace).with_valid_until(valid_until)
+    }
+
+    /// Keeps the gate of each new term shut until the future of `condition` completes. So a new leader writes only when it
+    /// knows what the former leader has written ([rule S16](crate::guide::guarantees#s16-a-new-leader-knows-the-last-writes)):
+    /// give it [`caught_up`](crate::runtime::caught_up()) for each cache by which your program decides what to write. Call it
+    /// again for each further cache; the gate then waits for all of them.
+    ///
+    /// It is set here and not on the builder, because the watch that fills a cache uses the client that the election makes.
+    ///
+    /// 1. The election calls `condition` when this process holds the lease, and no former holder can write any more. The future
+    ///    runs in a task of its own. Meanwhile the election renews the lease, and [`Candidate::opening`] names the term.
+    /// 2. When the futures of all conditions have completed, the gate opens. [`Candidate::elected`], [`Candidate::gains`] and
+    ///    the work of [`run_while_leading`](Self::run_while_leading) come after that.
+    /// 3. If a future fails, panics, or does not complete within the [time limit](super::ElectionBuilder::open_timeout), this
+    ///    replica gives the lease up as by [`give_way`](Candidate::give_way). [`Candidate::trouble`] says why, until another
+    ///    replica holds the lease. This replica contends again after a retry period, and after at most 1 s the first time. This
+    ///    maximum doubles each further time, up to a minute.
+    /// 4. If the term ends meanwhile, the future is dropped. A loss, a stop, [`give_way`](Candidate::give_way) and the question
+    ///    of a [preferred candidate](super::Priority) take effect at once.
+    ///
+    /// If no replica can meet its conditions, no replica writes. If your process leads without other replicas, its own earlier
+    /// writes count too: the cache of a term is complete.
+    ///
+    /// The example of [`caught_up`](crate::runtime::caught_up()) shows it with a controller. A condition may be any future, for
+    /// example one that waits until a database follows:
+    ///
+    /// ```no_run
+    /// # async fn database_follows() -> Result<(), std::io::Error> { Ok(()) }
+    /// # fn example(election: kube_leader_gate::Election) {
+    /// let election = election.open_when(|_term| database_follows());
+    /// # drop(election);
+    /// # }
+    /// ```
+    pub fn open_when<F, E>(mut self, condition: impl Fn(Term) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: fmt::Display,
+    {
+        self.conditions.add(condition);
+        self
     }
 
     /// The handle to ask who leads. It may outlive the election.

@@ -96,6 +96,13 @@ impl Candidate {
         self.leadership.term()
     }
 
+    /// The term whose gate has not opened yet, although this process holds the lease: what
+    /// [`open_when`](super::Election::open_when) names has not come yet.
+    #[must_use]
+    pub fn opening(&self) -> Option<Term> {
+        self.leadership.state().opening
+    }
+
     /// The name under which this candidate contends.
     #[must_use]
     pub fn identity(&self) -> &Identity {
@@ -211,13 +218,14 @@ impl Candidate {
         Self { leadership: self.leadership.only_in(term), profile: self.profile.clone() }
     }
 
-    /// Hands leadership to another candidate without ending the election, if this process leads. Returns at once.
+    /// Hands leadership to another candidate without ending the election, if this process leads or is
+    /// [about to](Self::opening). Returns at once.
     ///
     /// The election releases the lease in the order of
     /// [rule S4](crate::guide::guarantees#s4-a-clean-stop-has-an-order). It contends again after a retry period. The work of
     /// [`run_while_leading`](super::Election::run_while_leading) ends first, as after a loss.
     pub fn give_way(&self) {
-        if let Some(term) = self.term() {
+        if let Some(term) = self.term().or_else(|| self.opening()) {
             self.give_way_in(&term);
         }
     }

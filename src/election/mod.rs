@@ -47,14 +47,19 @@ mod liveness;
 #[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows it")]
 pub(crate) mod machine;
 mod observers;
+mod opening;
+mod panics;
 #[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows some of it")]
 mod priority;
 mod report;
+mod retreat;
 mod running;
 mod spread;
 mod task;
 mod work;
 
+#[cfg(feature = "runtime")]
+pub(crate) use self::opening::note_missing;
 #[cfg(feature = "metrics")]
 pub(crate) use self::hooks::{LeaseCall, LeaseHook};
 pub use self::{

@@ -99,8 +99,15 @@ impl Election {
         let number = Number::draw();
         let machine = Machine::new(identity.clone(), pod.clone(), number.0, self.priority, *timing);
         let elects =
-            Task::new(machine.beside(self.runs_here), self.lock, self.places, self.grantor, self.profile)
-                .run();
+            Task::new(
+            machine.beside(self.runs_here),
+            self.lock,
+            self.places,
+            self.grantor,
+            self.profile,
+            self.conditions,
+        )
+        .run();
         let alive = self.alive;
         let (alarm, unwatched) = oneshot::channel::<Infallible>();
         let elect = async move {

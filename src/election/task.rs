@@ -6,15 +6,17 @@ use super::{
     hooks::LeaseCall,
     lease_watch::{LeaseWatch, WatchNews, watch_lease},
     machine::{Busy, Call, Gate, Machine, Next},
+    opening::{Conditions, Opening, Opens},
     report::Report,
+    retreat::Retreat,
 };
 use crate::{
-    leadership::{Grant, Grantor, Leadership, Loss, Moment, Orders, Term},
+    leadership::{Grant, Grantor, Intent, Leadership, Loss, Moment, Orders, Term},
     lease::{BoxLock, ErrLock, ErrLockKind, LeaseEvent, LeaseRecord, Lock, Place, Places, ReleaseLock},
 };
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use jiff::Timestamp;
-use std::{future::poll_fn, sync::Arc, task::Poll};
+use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 use tokio::time::timeout;
 
 type Answer = Result<Option<LeaseRecord>, ErrLock>;
@@ -31,6 +33,10 @@ pub(super) struct Task {
     grantor: Grantor,
     grant: Option<Grant>,
     orders: Orders,
+    opening: Opening,
+    retreat: Retreat,
+    /// This candidate has given the lease up by itself, and takes none before.
+    away_until: Moment,
     /// What the watch has shown: its newest version, and when its last news came. None while there is no watch.
     shown: Option<(u64, Moment)>,
     /// Whether the task has to begin another watch.
@@ -47,6 +53,7 @@ impl Task {
         places: Option<Places>,
         grantor: Grantor,
         profile: Arc<Profile>,
+        conditions: Conditions,
     ) -> Self {
         let report = Report::new(profile);
         Self {
@@ -59,6 +66,9 @@ impl Task {
             orders: grantor.orders(),
             grantor,
             grant: None,
+            opening: Opening::new(conditions),
+            retreat: Retreat::new(),
+            away_until: Moment::default(),
             shown: None,
             rewatch: false,
             failing: false,
@@ -79,10 +89,11 @@ impl Task {
             // is missed.
             self.apply_gate(&leadership, now);
             self.machine.handle_order(self.orders.intent());
-            let busy = self.busy(&leadership);
+            let busy = self.busy(&leadership, now);
             let next = self.machine.poll(busy, Timestamp::now(), now);
             self.apply_gate(&leadership, now);
             self.report.tell(&self.machine, self.grant.is_some(), &self.grantor, now);
+            self.report.opening(&self.machine, &self.opening, self.grant.is_some(), &self.grantor, now);
             let until = match next {
                 Next::Call(call) => {
                     self.begin(call, now);
@@ -100,6 +111,7 @@ impl Task {
                 self.watched(WatchNews::Down(None), now);
                 lease_watch = self.watch();
             }
+            let until = self.own_moments(now).fold(until, Moment::min);
             let drains = busy.writes && !leadership.can_write();
             tokio::select! {
                 // Many events must not delay the call.
@@ -107,6 +119,7 @@ impl Task {
                 answer = answered(&mut self.call) => self.on_answer(answer, leadership.now()),
                 place = queued(&mut self.queue) => self.place = Some(place),
                 () = self.orders.changed() => {}
+                () = self.opening.decided() => {}
                 // The task waits for the admitted writes. At the deadline, the gate cuts them off.
                 () = leadership.idle(), if drains => {}
                 () = leadership.sleep_until(until) => {}
@@ -120,18 +133,25 @@ impl Task {
     /// Opens, extends or closes the gate, as the machine says.
     fn apply_gate(&mut self, leadership: &Leadership, now: Moment) {
         match self.machine.gate(now) {
-            Gate::Shut(loss) => self.lose(loss),
+            Gate::Shut(loss) => {
+                self.end_opening(now);
+                self.lose(loss);
+            }
             Gate::Closing { .. } => {
+                self.end_opening(now);
                 if self.grant.is_some() && leadership.can_write() {
                     self.grantor.close();
                     tracing::info!("giving the lease up for another candidate");
                 }
             }
             Gate::Open { term, deadline } => {
-                match &self.grant {
+                if let Some(grant) = self.grant.as_ref().filter(|grant| grant.term().is_same(&term)) {
                     // An error means that the term has just ended.
-                    Some(grant) if grant.term().is_same(&term) => drop(grant.extend(deadline)),
-                    _ => self.begin_term(term, deadline),
+                    let _ = grant.extend(deadline);
+                } else if self.may_open(&term, leadership, now) {
+                    self.begin_term(term, deadline, now);
+                } else {
+                    return;
                 }
                 if !self.grant.as_ref().is_some_and(Grant::is_valid) {
                     // Another part of the process has ended the term, or lets none begin.
@@ -142,10 +162,43 @@ impl Task {
         }
     }
 
-    fn begin_term(&mut self, term: Term, deadline: Moment) {
+    /// Whether what the gate of this term waits for has come (rule S16). If it will not come, gives the lease up.
+    fn may_open(&mut self, term: &Term, leadership: &Leadership, now: Moment) -> bool {
+        self.lose(Loss::Expired); // of an earlier term
+        if self.orders.intent() != Intent::Contend {
+            self.end_opening(now);
+            self.machine.end_term(Loss::Abandoned); // this process lets no term begin
+            return false;
+        }
+        match self.opening.of(term, leadership) {
+            Opens::Now => return true,
+            Opens::Later => self.grantor.note_opening(Some(term)),
+            Opens::Never(why) => {
+                let pause = self.retreat.pause(now);
+                self.away_until = now.saturating_add(pause);
+                self.report.gives_up(&why, pause);
+                self.machine.give_way(term);
+            }
+        }
+        false
+    }
+
+    fn end_opening(&mut self, now: Moment) -> Option<Duration> {
+        self.grantor.note_opening(None);
+        self.opening.end(now)
+    }
+
+    fn begin_term(&mut self, term: Term, deadline: Moment, now: Moment) {
         let token = term.fencing_token();
         // An error means that the deadline has passed, or that the election stops or stands down.
         self.grant = self.grantor.grant(term, deadline).ok();
+        let waited = self.end_opening(now);
+        if self.grant.is_some() {
+            self.retreat.leads(now);
+            if let Some(waited) = waited {
+                tracing::info!(?waited, "what the gate of this term has waited for has come");
+            }
+        }
         if self.grant.is_some() && token.is_none() {
             let reason = "the resource version of the lease is no number, or has gone back";
             tracing::info!("this term has no fencing token: {reason}");
@@ -159,7 +212,7 @@ impl Task {
     }
 
     /// What this process still does in its term.
-    fn busy(&self, leadership: &Leadership) -> Busy {
+    fn busy(&self, leadership: &Leadership, now: Moment) -> Busy {
         if let Some(seen) = self.machine.predecessor_seen() {
             self.grantor.note_unanswered(seen);
         }
@@ -167,8 +220,15 @@ impl Task {
         Busy {
             writes: !leadership.is_quiet(),
             settle_at: leadership.settles_at(margin),
+            stays_away: now < self.away_until,
             is_crowded: self.places.is_some() && self.place.is_none(),
         }
+    }
+
+    /// When this task has to look again, beside the moments of the machine.
+    fn own_moments(&self, now: Moment) -> impl Iterator<Item = Moment> {
+        let moments = [Some(self.away_until), self.opening.warns_from()];
+        moments.into_iter().flatten().filter(move |at| now < *at)
     }
 
     /// Reports how this process has left the lease.

@@ -145,6 +145,15 @@ impl Grantor {
         });
     }
 
+    /// Records which term has the lease, and waits for something else before its gate opens. None if no term does.
+    pub(crate) fn note_opening(&self, term: Option<&Term>) {
+        self.inner.state.send_if_modified(|state| {
+            let changed = state.opening.as_ref() != term;
+            state.opening = term.cloned();
+            changed
+        });
+    }
+
     /// Records why the election makes no progress, or, with None, that a trouble is over.
     ///
     /// `what` is the sort of the trouble: there is one trouble of each sort, and its message begins with `what`. `trouble`
@@ -196,7 +205,7 @@ impl Drop for Grantor {
         self.closer().seal();
         self.revoke(Loss::Abandoned);
         // Do this last, so that observers see the loss before their streams end.
-        self.inner.close_and(|state| state.intent = Intent::Gone);
+        self.inner.close_and(|state| (state.intent, state.opening) = (Intent::Gone, None));
     }
 }
 

@@ -47,6 +47,8 @@ pub(super) struct State {
     last_end: Option<End>,
     /// True while the gate admits no new writes and the admitted ones finish.
     pub(super) closing: bool,
+    /// The term whose gate waits to open.
+    pub(super) opening: Option<Term>,
     pub(super) intent: Intent,
     /// This process will not contend again: it stops for good.
     pub(super) is_final: bool,
@@ -280,6 +282,7 @@ impl State {
         LeadershipState {
             term: self.current.as_ref().map(|current| current.term.clone()),
             closing: self.closing,
+            opening: self.opening.clone(),
             holder: self.holder.clone(),
             lost: self.last_end.map(|end| end.loss),
         }

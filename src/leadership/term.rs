@@ -41,6 +41,9 @@ pub struct LeadershipState {
     pub term: Option<Term>,
     /// True while a leader finishes its admitted writes and takes no new ones.
     pub closing: bool,
+    /// The term whose gate has not opened yet, although this process holds the lease: what
+    /// [`open_when`](crate::Election::open_when) names has not come yet.
+    pub opening: Option<Term>,
     /// The last known holder of the lease.
     pub holder: Option<Arc<str>>,
     /// How the last term of this process ended. None if no term has ended.

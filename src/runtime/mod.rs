@@ -121,12 +121,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod caught_up;
 mod feed;
 mod keep_open;
 mod reconcile;
 mod replay;
 
 pub use self::{
+    caught_up::{ErrCaughtUp, caught_up},
     keep_open::keep_open,
     reconcile::gated,
     replay::{Replay, replay},

@@ -253,7 +253,7 @@ impl Candidate {
                     self.settle_at = self.settle_at.max(seen.saturating_add(margin));
                 }
                 let (writes, is_crowded) = (!self.writes.is_empty(), now < self.crowded_until);
-                let busy = Busy { writes, settle_at: self.settle_at, is_crowded };
+                let busy = Busy { writes, settle_at: self.settle_at, is_crowded, ..Busy::default() };
                 machine.poll(busy, wall, local)
             }
             Elector::Other(other) => other.poll(local, wall),

@@ -19,6 +19,8 @@ pub struct Busy {
     pub writes: bool,
     /// When the last write that ended without an answer can land no more (rule S4).
     pub settle_at: Moment,
+    /// Its program lets this candidate take no lease now.
+    pub stays_away: bool,
     /// Calls of other elections have all places, so this election can make no call yet.
     pub is_crowded: bool,
 }
@@ -158,6 +160,6 @@ impl Machine {
 
     /// Whether this candidate may take the lease.
     pub(super) fn acquires(&self) -> bool {
-        self.intent == Intent::Contend
+        self.intent == Intent::Contend && !self.busy.stays_away
     }
 }

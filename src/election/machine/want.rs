@@ -163,17 +163,16 @@ impl Machine {
             (_, Some(_)) if stops => self.release_or_wait(now),
             (_, Some(stored)) => self.wants_rid_of(stored, now),
             _ if stops => self.wants_to_stop(stored, now),
-            _ if self.acquires() => self.wants_to_take(stored, free_from, now),
-            _ => self.look(),
+            _ => self.wants_to_take(stored, free_from, now),
         }
     }
 
-    /// Whether a claim of this process that has begun no term shall go: because this process stops, because its term is given back,
-    /// or because it is of a predecessor that has held the lease for too short a time. Work that still ends keeps it.
+    /// Whether a claim of this process that has begun no term shall go: because this process stops or stays away, because its term is
+    /// given back, or because it is of a predecessor that has held the lease for too short a time. Work that still ends keeps it.
     fn is_unwanted(&self) -> bool {
         match self.intent {
             Intent::Leave | Intent::Left { .. } => true,
-            Intent::Contend => self.shows(self.terms.closing.as_ref().map(|closing| &closing.term)),
+            Intent::Contend => self.busy.stays_away || self.shows(self.terms.closing.as_ref().map(|closing| &closing.term)),
             Intent::Keep | Intent::NotBegun | Intent::Gone => false,
         }
     }
@@ -205,6 +204,9 @@ impl Machine {
     }
 
     fn wants_to_take(&self, stored: Option<&Stored>, free_from: Moment, now: Moment) -> Want {
+        if !self.acquires() {
+            return self.look();
+        }
         // If another client overwrites the claim at once, this candidate does not fight.
         let paced = self.terms.claimed.saturating_add(self.timing.pause() / 4).max(self.pace.rest_until);
         let take = |at: Moment| Want::Call(LeaseCall::Acquire, at.max(paced));

@@ -1,7 +1,7 @@
 //! The work of one term, whose panics it catches.
 
+use crate::election::panics::message;
 use std::{
-    any::Any,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
@@ -78,11 +78,6 @@ fn contain<T>(span: &Span, call: impl FnOnce() -> T) -> Option<T> {
     result.map_err(|panic| tracing::error!(parent: span, "the work panicked: {}", message(&*panic))).ok()
 }
 
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,14 +106,6 @@ mod tests {
             let _other = other;
             pending::<()>().await;
         }));
-    }
-
-    #[test]
-    fn the_log_repeats_the_words_of_a_panic() {
-        let said = |panics: fn()| message(&*catch_unwind(panics).unwrap_err()).to_owned();
-        assert_eq!(said(|| panic!("the disk is full")), "the disk is full");
-        assert_eq!(said(|| panic!("the disk {} is full", 1)), "the disk 1 is full");
-        assert_eq!(said(|| std::panic::panic_any(7)), "no message");
     }
 
     #[test]

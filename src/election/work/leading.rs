@@ -5,9 +5,9 @@ use crate::{
     election::{
         built::Election,
         ended::{ErrElectionEnded, Finished},
+        retreat::Retreat,
         running::Running,
     },
-    growing_pause::GrowingPause,
     leadership::{GrantedTerm, GrantedTerms, Term},
 };
 use std::{
@@ -18,12 +18,6 @@ use std::{
 use tokio::select;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
-
-/// How long a candidate stays away after its work has ended by itself: the first time, and at most.
-const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(60);
-/// If work has run this long, it counts as healthy. Its end then counts as the first failure.
-const STEADY: Duration = Duration::from_secs(120);
 
 /// Why the work of a term ends.
 enum End {
@@ -121,7 +115,7 @@ impl Election {
         let running = self.start();
         let leadership = running.leadership().clone();
         let mut terms = leadership.terms();
-        let mut pauses = GrowingPause::new(FIRST, LONGEST);
+        let mut retreat = Retreat::new();
         let mut pause = Duration::ZERO;
         let mut shutdown = pin!(shutdown);
         let rest = loop {
@@ -131,7 +125,7 @@ impl Election {
                 () = &mut shutdown => break None,
                 term = next_term(&running, &mut terms, pause) => term,
             };
-            let begun = leadership.now();
+            retreat.leads(leadership.now());
             let mut shift = LeaderTask::new(span(&running, &term), |token| work(token, term.term().clone()));
             pause = Duration::ZERO;
             match end(&term, shutdown.as_mut(), &mut shift).await {
@@ -151,10 +145,7 @@ impl Election {
                     break Some((term, shift));
                 }
                 End::Early => {
-                    if leadership.now().saturating_since(begun) >= STEADY {
-                        pauses.reset();
-                    }
-                    pause = pauses.after_failure();
+                    pause = retreat.pause(leadership.now());
                     let ended = || {
                         tracing::warn!(
                             ?pause,

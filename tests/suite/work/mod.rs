@@ -6,4 +6,5 @@ pub mod leading;
 pub mod many;
 #[cfg(all(feature = "metrics", feature = "runtime"))] // its log lines are heard by the subscriber of all
 pub mod runtime;
+mod opening;
 mod without_lease;

@@ -193,7 +193,7 @@ impl Rival {
         let last = self.unanswered.max(earlier).max(if self.writing { now } else { ALWAYS });
         let settle_at =
             if last == ALWAYS { ALWAYS } else { last.saturating_add(self.timing.safety_margin()) };
-        Busy { writes: self.writing, settle_at, is_crowded: false }
+        Busy { writes: self.writing, settle_at, ..Busy::default() }
     }
 
     // --- what happens ---

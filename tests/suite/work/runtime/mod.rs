@@ -1,5 +1,6 @@
 //! kube-runtime controllers and watchers around an election, over the in-process API server, in paused time.
 
+mod caught_up;
 mod chance;
 mod debounce;
 mod gains;

@@ -1,0 +1,37 @@
+//! How long a candidate stays away after it has given the lease up by itself.
+
+use crate::{growing_pause::GrowingPause, leadership::Moment};
+use std::time::Duration;
+
+/// How long a candidate stays away: the first time, and at most.
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(60);
+/// If a candidate has led for this long, it counts as healthy. What comes after that counts as the first failure.
+const STEADY: Duration = Duration::from_secs(120);
+
+/// Counts how often a candidate has given the lease up by itself.
+#[derive(Debug)]
+pub(super) struct Retreat {
+    pauses: GrowingPause,
+    /// When the last term began, in which it has led.
+    led_from: Option<Moment>,
+}
+
+impl Retreat {
+    pub(super) const fn new() -> Self {
+        Self { pauses: GrowingPause::new(FIRST, LONGEST), led_from: None }
+    }
+
+    /// Takes in that the candidate leads from `now` on.
+    pub(super) const fn leads(&mut self, now: Moment) {
+        self.led_from = Some(now);
+    }
+
+    /// Takes in that the candidate gives the lease up, and returns how long it stays away.
+    pub(super) fn pause(&mut self, now: Moment) -> Duration {
+        if self.led_from.take().is_some_and(|from| STEADY <= now.saturating_since(from)) {
+            self.pauses.reset();
+        }
+        self.pauses.after_failure()
+    }
+}

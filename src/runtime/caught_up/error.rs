@@ -1,0 +1,68 @@
+//! Why a cache cannot be compared with what the API server has stored.
+
+use crate::lease::ErrLock;
+use http::StatusCode;
+use std::{error::Error, fmt};
+
+/// A cache cannot be compared with what the API server has stored; see [`caught_up`](super::caught_up()). The text says what
+/// to do.
+#[derive(Clone, Debug)]
+pub struct ErrCaughtUp {
+    /// The name of the kind in URLs, with its group.
+    pub(super) resource: String,
+    pub(super) why: Why,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Why {
+    /// There was no list.
+    List(ErrLock),
+    /// A version is not a number.
+    Version(String),
+    /// The API server had less than the cache shows already.
+    WentBack { listed: u64, cached: u64 },
+}
+
+// === impl ErrCaughtUp ===
+
+impl ErrCaughtUp {
+    /// Whether it helps to ask again.
+    pub(super) fn may_pass(&self) -> bool {
+        match &self.why {
+            Why::List(error) => {
+                let asks_again = [StatusCode::TOO_MANY_REQUESTS, StatusCode::GONE];
+                !error.is_certain() || error.status().is_some_and(|status| asks_again.contains(&status))
+            }
+            Why::Version(_) => false,
+            Why::WentBack { .. } => true,
+        }
+    }
+}
+
+impl fmt::Display for ErrCaughtUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { resource, why } = self;
+        match why {
+            Why::List(error) => {
+                let role = format!("grant this process list on {resource}, by a Role");
+                write!(f, "{resource} cannot be listed: {}", error.explain(&role))
+            }
+            Why::Version(version) => write!(
+                f,
+                "the resource version {version:?} of {resource} is not a number, so the cache cannot be compared with it; do not \
+                 name this cache in open_when"
+            ),
+            Why::WentBack { listed, cached } => write!(
+                f,
+                "the API server lists {resource} of version {listed}, but the cache shows version {cached} already; if a backup was \
+                 restored, restart this process"
+            ),
+        }
+    }
+}
+
+impl Error for ErrCaughtUp {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        if let Why::List(error) = &self.why { Some(error) } else { None }
+    }
+}

@@ -1,0 +1,365 @@
+//! When a cache has caught up with the API server (rule S16). The tests fill the caches by hand, so that no watch is faster
+//! than they want.
+
+use crate::{
+    support::{FIRST, SOON, candidate, pass, until},
+    work::runtime::things::{path, want},
+};
+use futures_util::FutureExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject, PartialObjectMeta, Resource},
+    runtime::{
+        reflector::{Lookup, Store, store::Writer},
+        watcher::{Config, Event},
+    },
+};
+use kube_leader_gate::{
+    runtime::{ErrCaughtUp, caught_up},
+    testing::{ApiServer, Fault},
+};
+use serde::de::DeserializeOwned;
+use std::{error::Error, fmt::Debug, hash::Hash, time::Duration};
+use tokio::task::JoinHandle;
+
+/// A little longer than the pause before the second list.
+const SECOND_LIST: Duration = Duration::from_millis(300);
+
+struct Cache<K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static = ConfigMap> {
+    server: ApiServer,
+    writer: Writer<K>,
+    api: Api<K>,
+    config: Config,
+    dyntype: K::DynamicType,
+}
+
+type Outcome = JoinHandle<Result<(), ErrCaughtUp>>;
+
+impl<K> Cache<K>
+where
+    K: Resource<DynamicType: Eq + Hash + Clone + Send + Sync + 'static> + Clone + Debug,
+    K: DeserializeOwned + Send + Sync + 'static,
+{
+    fn of(server: &ApiServer, dyntype: K::DynamicType) -> Self {
+        let client = Client::new(server.service().user("a"), "default");
+        let (api, writer) = (Api::all_with(client, &dyntype), Writer::new(dyntype.clone()));
+        Self { server: server.clone(), writer, api, config: Config::default(), dyntype }
+    }
+
+    fn store(&self) -> Store<K> {
+        self.writer.as_reader()
+    }
+
+    /// Begins to wait, in a task of its own.
+    fn waits(&self) -> Outcome {
+        tokio::spawn(caught_up(&self.api, &self.config, &self.store(), &self.dyntype))
+    }
+
+    /// The object as the server has it now.
+    fn object(&self, name: &str) -> K {
+        serde_json::from_value(self.server.object(&path(name)).unwrap()).unwrap()
+    }
+
+    /// Shows the cache what the server has of this object now.
+    fn sees(&mut self, name: &str) {
+        self.writer.apply_watcher_event(&Event::Apply(self.object(name)));
+    }
+
+    /// Shows the cache that this object is gone.
+    fn loses(&mut self, object: K) {
+        self.writer.apply_watcher_event(&Event::Delete(object));
+    }
+}
+
+fn cache(server: &ApiServer) -> Cache {
+    Cache::of(server, ())
+}
+
+fn server(names: &[&str]) -> ApiServer {
+    let server = ApiServer::new();
+    names.iter().for_each(|name| want(&server, name, "x"));
+    server
+}
+
+fn lists(server: &ApiServer) -> u64 {
+    server.reads("a", "list", "configmaps")
+}
+
+async fn completes(waits: &mut Outcome) {
+    until(SOON, "the cache has caught up", || waits.is_finished()).await;
+    waits.now_or_never().unwrap().unwrap().unwrap();
+}
+
+async fn fails(mut waits: Outcome) -> ErrCaughtUp {
+    until(SOON, "it fails", || waits.is_finished()).await;
+    (&mut waits).now_or_never().unwrap().unwrap().unwrap_err()
+}
+
+async fn goes_on(waits: &Outcome) {
+    pass(Duration::from_secs(5)).await;
+    assert!(!waits.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_list_is_enough_for_a_cache_that_has_all() {
+    let server = server(&["a", "b"]);
+    let mut cache = cache(&server);
+    cache.sees("a");
+    cache.sees("b");
+    completes(&mut cache.waits()).await;
+    assert_eq!(lists(&server), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s16_object_that_the_cache_lacks_is_waited_for() {
+    let server = server(&["a", "b"]);
+    let mut cache = cache(&server);
+    cache.sees("a");
+    let mut waits = cache.waits();
+    goes_on(&waits).await;
+    cache.sees("b");
+    completes(&mut waits).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn s16_change_that_the_cache_lacks_is_waited_for() {
+    let server = server(&["a", "b"]);
+    let mut cache = cache(&server);
+    cache.sees("a");
+    cache.sees("b");
+    want(&server, "a", "y");
+    let mut waits = cache.waits();
+    goes_on(&waits).await;
+    cache.sees("a");
+    completes(&mut waits).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn s16_deletion_that_the_cache_lacks_is_waited_for() {
+    let server = server(&["a", "b", "c"]);
+    let mut cache = cache(&server);
+    ["a", "b", "c"].into_iter().for_each(|name| cache.sees(name));
+    let gone = cache.object("b");
+    server.delete("outsider", &path("b")).unwrap();
+    let mut waits = cache.waits();
+    goes_on(&waits).await;
+    assert_eq!(lists(&server), 1, "the cache alone is looked at");
+    cache.loses(gone);
+    completes(&mut waits).await;
+}
+
+/// What comes after the list does not matter.
+#[tokio::test(start_paused = true)]
+async fn later_changes_are_not_waited_for() {
+    let server = server(&["a", "b"]);
+    let mut cache = cache(&server);
+    cache.sees("a");
+    let mut waits = cache.waits();
+    pass(SOON).await;
+    let listed = cache.object("b");
+    want(&server, "a", "later");
+    want(&server, "b", "later");
+    want(&server, "c", "later");
+    cache.writer.apply_watcher_event(&Event::Apply(listed));
+    completes(&mut waits).await;
+}
+
+/// Of a kind with short-lived objects there is always one that the cache has never seen.
+#[tokio::test(start_paused = true)]
+async fn object_that_is_gone_by_the_next_list_is_not_waited_for() {
+    let server = server(&["a", "short-lived"]);
+    let mut cache = cache(&server);
+    cache.sees("a");
+    let mut waits = cache.waits();
+    pass(SOON).await;
+    server.delete("outsider", &path("short-lived")).unwrap();
+    until(SECOND_LIST, "the cache has caught up", || waits.is_finished()).await;
+    completes(&mut waits).await;
+    assert_eq!(lists(&server), 2);
+}
+
+/// It was there when the list was made, and is gone from the cache when the list is compared.
+#[tokio::test(start_paused = true)]
+async fn object_that_the_cache_had_at_the_call_is_not_waited_for() {
+    let server = server(&["a", "b"]);
+    let mut cache = cache(&server);
+    cache.sees("a");
+    cache.sees("b");
+    let late = server.inject(Fault::delay_after(SOON).verb("list"));
+    let mut waits = cache.waits();
+    pass(SOON / 2).await;
+    let gone = cache.object("b");
+    server.delete("outsider", &path("b")).unwrap();
+    cache.loses(gone);
+    pass(SOON / 2).await;
+    completes(&mut waits).await;
+    assert_eq!((lists(&server), late.hits()), (1, 1));
+}
+
+/// The events of one watch come in order.
+#[tokio::test(start_paused = true)]
+async fn object_as_new_as_the_list_shows_that_all_before_was_seen() {
+    let server = server(&["a", "b", "c"]);
+    let mut cache = cache(&server);
+    ["a", "b", "c"].into_iter().for_each(|name| cache.sees(name));
+    server.delete("outsider", &path("b")).unwrap();
+    let mut waits = cache.waits();
+    pass(SOON).await;
+    assert!(!waits.is_finished(), "the cache still has an object that is gone");
+    want(&server, "d", "later");
+    cache.sees("d");
+    completes(&mut waits).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_are_read_to_the_end() {
+    let names = ["a", "b", "c", "d", "e"];
+    let server = server(&names);
+    let mut cache = cache(&server);
+    cache.config = Config::default().page_size(2);
+    names[..4].iter().for_each(|name| cache.sees(name));
+    let mut waits = cache.waits();
+    goes_on(&waits).await;
+    cache.sees("e");
+    completes(&mut waits).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_further_page_is_read_once_the_cache_is_as_new_as_the_list() {
+    let names = ["a", "b", "c", "d", "e"];
+    let server = server(&names);
+    let mut cache = cache(&server);
+    cache.config = Config::default().page_size(2);
+    let late = server.inject(Fault::delay_after(SOON).verb("list"));
+    let mut waits = cache.waits();
+    pass(SOON / 2).await;
+    want(&server, "f", "after the list");
+    cache.sees("f");
+    pass(SOON / 2).await;
+    completes(&mut waits).await;
+    assert_eq!(late.hits(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn selectors_of_the_watch_count() {
+    let server = server(&["a"]);
+    let mut cache = cache(&server);
+    cache.config = Config::default().labels("app=other");
+    completes(&mut cache.waits()).await;
+    cache.config = Config::default().fields("metadata.name=a");
+    let mut waits = cache.waits();
+    goes_on(&waits).await;
+    cache.sees("a");
+    completes(&mut waits).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn dynamic_objects_and_metadata_alone_are_compared_too() {
+    let server = server(&["a", "b"]);
+    let mut dynamic = Cache::<DynamicObject>::of(&server, ApiResource::erase::<ConfigMap>(&()));
+    let mut metadata = Cache::<PartialObjectMeta<ConfigMap>>::of(&server, ());
+    dynamic.sees("a");
+    metadata.sees("a");
+    let (mut one, mut two) = (dynamic.waits(), metadata.waits());
+    goes_on(&one).await;
+    goes_on(&two).await;
+    dynamic.sees("b");
+    metadata.sees("b");
+    completes(&mut one).await;
+    completes(&mut two).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn missing_permission_ends_it_at_once() {
+    let server = server(&["a"]);
+    let cache = cache(&server);
+    let _forbidden = server.inject(Fault::forbidden().verb("list"));
+    let error = fails(cache.waits()).await;
+    assert!(error.source().is_some());
+    let told = error.to_string();
+    assert!(told.starts_with("configmaps cannot be listed: forbidden: 403"), "{told}");
+    assert!(told.ends_with("To do: grant this process list on configmaps, by a Role"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_that_may_pass_are_tried_again() {
+    let server = server(&["a"]);
+    let mut cache = cache(&server);
+    cache.sees("a");
+    for fault in [Fault::status(500), Fault::status(429), Fault::status(410), Fault::drop_before()] {
+        let fault = server.inject(fault.verb("list").times(3));
+        let mut waits = cache.waits();
+        until(Duration::from_secs(1), "it has caught up", || waits.is_finished()).await;
+        completes(&mut waits).await;
+        assert_eq!(fault.hits(), 3);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn version_that_is_no_number_ends_it_at_once() {
+    let server = server(&["a"]);
+    let mut cache = cache(&server);
+    let mut odd = cache.object("a");
+    odd.metadata.resource_version = Some("v1".into());
+    cache.writer.apply_watcher_event(&Event::Apply(odd));
+    let told = fails(cache.waits()).await.to_string();
+    assert!(told.starts_with(r#"the resource version "v1" of configmaps is not a number"#), "{told}");
+}
+
+/// After a restored backup, the versions of the cache tell nothing.
+#[tokio::test(start_paused = true)]
+async fn s16_cache_that_is_newer_than_the_list_is_not_believed() {
+    let server = server(&["a"]);
+    let mut cache = cache(&server);
+    let mut newer = cache.object("a");
+    newer.metadata.resource_version = Some("1000000".into());
+    cache.writer.apply_watcher_event(&Event::Apply(newer));
+    let mut waits = cache.waits();
+    goes_on(&waits).await;
+    cache.sees("a");
+    until(SECOND_LIST, "it has caught up", || waits.is_finished()).await;
+    completes(&mut waits).await;
+}
+
+/// As of a store that is filled only while the process leads.
+#[tokio::test(start_paused = true)]
+async fn gate_says_what_the_cache_lacks() {
+    let server = server(&["a", "b"]);
+    for (seen, words) in [
+        (None, "the cache lacks 2 of the configmaps as the API server has stored them, first default/a; the cache is empty"),
+        (Some("a"), "the cache lacks 1 of the configmaps as the API server has stored them, first default/b"),
+    ] {
+        let mut cache = cache(&server);
+        seen.into_iter().for_each(|name| cache.sees(name));
+        let (api, store) = (cache.api.clone(), cache.store());
+        let election = candidate(&server, "a").open_when(move |_| caught_up(&api, &Config::default(), &store, &()));
+        let of_a = election.candidate();
+        let running = election.start();
+        let told = || of_a.trouble().as_deref().unwrap_or_default().to_owned();
+        until(FIRST + Duration::from_secs(2), "it says so", || told().contains("holds the lease")).await;
+        assert!(told().contains(words), "{}", told());
+        until(Duration::from_secs(10), "it gives the lease up", || told().contains("gives the lease up")).await;
+        assert!(told().contains(words), "{}", told());
+        running.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s16_caches_of_two_kinds_are_both_waited_for() {
+    let server = server(&["a"]);
+    let (mut one, mut two) = (cache(&server), cache(&server));
+    let knows = |cache: &Cache| {
+        let (api, store) = (cache.api.clone(), cache.store());
+        move |_| caught_up(&api, &Config::default(), &store, &())
+    };
+    let election = candidate(&server, "a").open_when(knows(&one)).open_when(knows(&two));
+    let running = election.start();
+    let of_a = running.candidate();
+    until(FIRST, "it waits", || of_a.opening().is_some()).await;
+    one.sees("a");
+    pass(Duration::from_secs(2)).await;
+    assert!(!of_a.can_write());
+    two.sees("a");
+    until(SOON, "the gate opens", || of_a.can_write()).await;
+}
