@@ -58,10 +58,10 @@ mod spread;
 mod task;
 mod work;
 
-#[cfg(feature = "runtime")]
-pub(crate) use self::opening::note_missing;
 #[cfg(feature = "metrics")]
 pub(crate) use self::hooks::{LeaseCall, LeaseHook};
+#[cfg(feature = "runtime")]
+pub(crate) use self::opening::note_missing;
 pub use self::{
     builder::ElectionBuilder,
     built::{Election, ErrBuild},

@@ -66,7 +66,8 @@ tokio::task_local! {
 
 /// Says what the wait lacks whose task calls this. Elsewhere it does nothing.
 pub(crate) fn note_missing(what: String) {
-    let _ = MISSING.try_with(|Missing(missing)| *missing.lock().unwrap_or_else(PoisonError::into_inner) = Some(what));
+    let _ = MISSING
+        .try_with(|Missing(missing)| *missing.lock().unwrap_or_else(PoisonError::into_inner) = Some(what));
 }
 
 // === impl Conditions ===
@@ -102,7 +103,8 @@ impl Conditions {
         let (all, of, clock, lacks) = (self.all.clone(), term.clone(), leadership.clone(), missing.clone());
         let waits = async move {
             // A condition may panic when it is called.
-            let met = async { try_join_all(all.iter().map(|condition| condition(of.clone()))).await.map(drop) };
+            let met =
+                async { try_join_all(all.iter().map(|condition| condition(of.clone()))).await.map(drop) };
             tokio::select! {
                 biased;
                 met = MISSING.scope(lacks.clone(), met) => met,

@@ -139,7 +139,8 @@ impl Report {
     /// Takes in that this candidate gives the lease up, and stays away for this `pause`.
     pub(super) fn gives_up(&mut self, why: &str, pause: Duration) {
         let seconds = pause.as_secs_f64();
-        let text = format!("{why}; this replica gives the lease up, and stays away for {seconds:.1} s at least");
+        let text =
+            format!("{why}; this replica gives the lease up, and stays away for {seconds:.1} s at least");
         self.given_up = Some(text);
     }
 

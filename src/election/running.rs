@@ -98,8 +98,7 @@ impl Election {
         // By this number, candidates tell this process from other processes with the same identity.
         let number = Number::draw();
         let machine = Machine::new(identity.clone(), pod.clone(), number.0, self.priority, *timing);
-        let elects =
-            Task::new(
+        let elects = Task::new(
             machine.beside(self.runs_here),
             self.lock,
             self.places,

@@ -21,7 +21,7 @@ macro_rules! pages {
 pages! {
     #[cfg(any(not(doctest), all(feature = "runtime", feature = "test-util")))]
     getting_started: "GETTING_STARTED.md", "From an empty folder to two replicas: the two ways to work, probes, tests, and many elections.";
-    guarantees: "GUARANTEES.md", "The rules S1 to S15, what does not hold, and what to do with a refused write.";
+    guarantees: "GUARANTEES.md", "The rules S1 to S16, what does not hold, and what to do with a refused write.";
     #[cfg(any(not(doctest), feature = "test-util"))]
     production: "PRODUCTION.md", "Manifests, permissions, what a stop does, and a checklist with a command or a test for each item.";
     timing: "TIMING.md", "Which times to choose, a preferred leader, and leadership by hand.";

@@ -25,6 +25,8 @@ macro_rules! names {
 names! {
     describe_gauge MASTER_STATUS = "leader_election_master_status", Count,
         "Whether this process leads: 1 or 0.";
+    describe_gauge OPENING = "leader_election_opening", Count,
+        "Whether this process holds the lease, and its gate waits for what open_when names: 1 or 0.";
     describe_counter SLOWPATH_TOTAL = "leader_election_slowpath_total", Count,
         "Renewals that followed a failed one.";
     describe_counter TRANSITIONS_TOTAL = "leader_election_transitions_total", Count,

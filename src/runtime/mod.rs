@@ -57,8 +57,9 @@
 //!   more. A gain during the pause takes effect after it. `Controller::trigger_backoff` sets another backoff.
 //! - kube-runtime adds `Config::debounce` to each trigger: a change, a requeue, and a gain. So all first writes of a term
 //!   come later by the whole debounce. A new trigger for an object begins its debounce anew.
-//! - The cache is only as fresh as its watch. Before a write that depends on an object, read the object or send its
-//!   version along.
+//! - The cache is only as fresh as its watch. With [`caught_up`] the gate of a new term waits until the cache has the last
+//!   writes of the former leader ([rule S16](crate::guide::guarantees#s16-a-new-leader-knows-the-last-writes)). Later in the
+//!   term, before a write that depends on an object, read the object or send its version along.
 //! - It is also correct to build a new controller in each term, without a [`Replay`]. It then lists everything at
 //!   each gain.
 //!

@@ -53,7 +53,7 @@
 //! | a question of a candidate to which it yields | is closing | releases, and rests (`terms`) |
 //!
 //! A rule that lets a candidate act earlier than the strictest reading of the lease allows is marked **Earlier**, with the
-//! everyday situation that pays for it. The guide's page on guarantees has the rules S1 to S15.
+//! everyday situation that pays for it. The guide's page on guarantees has the rules S1 to S15; S16 is the task's.
 
 mod answer;
 mod calls;

@@ -172,7 +172,9 @@ impl Machine {
     fn is_unwanted(&self) -> bool {
         match self.intent {
             Intent::Leave | Intent::Left { .. } => true,
-            Intent::Contend => self.busy.stays_away || self.shows(self.terms.closing.as_ref().map(|closing| &closing.term)),
+            Intent::Contend => {
+                self.busy.stays_away || self.shows(self.terms.closing.as_ref().map(|closing| &closing.term))
+            }
             Intent::Keep | Intent::NotBegun | Intent::Gone => false,
         }
     }

@@ -110,7 +110,8 @@ where
 {
     let cached = newest(&store.state())?;
     // A list is as new as what the cache showed before, unless a backup was restored.
-    let has_seen = |version| cached <= version && newest(&store.state()).is_ok_and(|newest| version <= newest);
+    let has_seen =
+        |version| cached <= version && newest(&store.state()).is_ok_and(|newest| version <= newest);
     let Some(Listed { version, versions: listed }) = list.all(has_seen).await? else { return Ok(()) };
     if version < cached {
         return Err(Why::WentBack { listed: version, cached });
@@ -136,9 +137,9 @@ where
 
 /// The largest version in a cache. The events of one watch come in order, so the cache has seen all that is not newer.
 fn newest<K: Lookup>(objects: &[Arc<K>]) -> Result<u64, Why> {
-    objects.iter().try_fold(0, |newest, object| {
-        Ok(newest.max(number(&object.resource_version().unwrap_or_default())?))
-    })
+    objects
+        .iter()
+        .try_fold(0, |newest, object| Ok(newest.max(number(&object.resource_version().unwrap_or_default())?)))
 }
 
 // === impl Wanted ===
@@ -162,7 +163,9 @@ impl Wanted {
                 "the cache lacks {count} of the {resource} as the API server has stored them, first {first}{empty}"
             )));
         }
-        let names = objects.iter().map(|object| key(object.namespace().as_deref(), &object.name().unwrap_or_default()));
+        let names = objects
+            .iter()
+            .map(|object| key(object.namespace().as_deref(), &object.name().unwrap_or_default()));
         let beyond: Vec<_> = names.filter(|name| !self.listed.contains_key(name)).collect();
         Ok(beyond.first().map(|first| {
             let (count, first) = (beyond.len(), first.trim_start_matches('/'));

@@ -4,7 +4,7 @@ mod fencing_tokens;
 mod guarding;
 pub mod leading;
 pub mod many;
+mod opening;
 #[cfg(all(feature = "metrics", feature = "runtime"))] // its log lines are heard by the subscriber of all
 pub mod runtime;
-mod opening;
 mod without_lease;

@@ -1,7 +1,7 @@
 //! A gate that waits for what the program names (rule S16).
 
 use crate::support::{
-    self, FIRST, SKEW, SOON, builder, candidate, gated, lease_writes, leading, pass, releases, steal, until,
+    self, FIRST, SKEW, SOON, builder, candidate, gated, leading, lease_writes, pass, releases, steal, until,
     within, write,
 };
 use kube_leader_gate::{
@@ -157,7 +157,10 @@ async fn failed_condition_gives_the_lease_to_another() {
     let _a = election.start();
     until(FIRST, "it has released the lease", || releases(&server, "a").len() == 1).await;
     let told = trouble(&of_a);
-    assert!(told.starts_with("the gate of a new term stays shut: no list; this replica gives the lease up"), "{told}");
+    assert!(
+        told.starts_with("the gate of a new term stays shut: no list; this replica gives the lease up"),
+        "{told}"
+    );
     let ready = Health::new(of_a.clone(), BOUND).answer("/readyz");
     assert!(ready.status == 503 && ready.body.contains("no list"), "{}", ready.body);
     let b = candidate(&server, "b").start();
@@ -190,7 +193,7 @@ async fn panic_counts_as_a_failure() {
 async fn wait_has_a_bound() {
     let server = ApiServer::new();
     let (a, condition) = waiting(&server, "a").await;
-    pass(BOUND - SOON).await;
+    pass(Duration::from_millis(9_900)).await;
     assert!(trouble(a.candidate()).contains("this process holds the lease"), "{}", trouble(a.candidate()));
     assert!(releases(&server, "a").is_empty());
     until(2 * SOON, "it has released the lease", || releases(&server, "a").len() == 1).await;
@@ -274,9 +277,7 @@ async fn s16_wait_begins_after_the_time_of_a_former_holder() {
     let a = condition.of(candidate(&server, "a")).start();
     pass(FIRST).await;
     // Another client releases the lease in a form that is no word of its holder.
-    server
-        .edit("outsider", support::LEASE, |lease| lease["spec"]["holderIdentity"] = "a".into())
-        .unwrap();
+    server.edit("outsider", support::LEASE, |lease| lease["spec"]["holderIdentity"] = "a".into()).unwrap();
     pass(SKEW).await;
     assert_eq!(condition.counts().0, 0);
     drop(former);

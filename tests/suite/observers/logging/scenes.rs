@@ -52,6 +52,7 @@ pub fn play_all() {
     play(true, reconcilers());
     play(true, work());
     play(true, giving_way());
+    play(true, a_gate_that_waits());
     play(true, a_pool_without_its_watch());
     play(true, versions_without_numbers());
     play(true, a_withheld_answer());
@@ -69,6 +70,16 @@ fn play(paused: bool, scene: impl Future<Output = ()>) {
 
 async fn leads(running: &Running) {
     within(MINUTE, "the candidate leads", running.candidate().elected()).await;
+}
+
+async fn a_gate_that_waits() {
+    let server = ApiServer::new();
+    let fails = Arc::new(AtomicBool::new(true));
+    let election = candidate(&server, "a").open_when(move |_| {
+        let fails = fails.swap(false, Ordering::SeqCst);
+        async move { if fails { Err("it is not there") } else { Ok(()) } }
+    });
+    leads(&election.start()).await;
 }
 
 async fn handover_and_theft() {

@@ -56,6 +56,7 @@ const TESTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("lease/pool/access.rs authorization", &["authorization_dropped_at_each_poll_can_be_repeated"]),
+    ("runtime/caught_up/mod.rs caught_up", &["caught_up_dropped_at_each_poll_leaves_no_task"]),
     ("runtime/keep_open.rs keep_open", &["keep_open_dropped_at_each_poll_leaves_no_task"]),
     ("runtime/reconcile.rs gated", &["reconciliation_dropped_at_each_poll_leaves_nothing"]),
     ("runtime/replay.rs during", &["replay_dropped_at_each_poll_loses_no_event"]),

@@ -2,24 +2,26 @@
 
 use crate::{
     stopping::cancelled::orphan::pass_ms,
-    support::{FIRST, SOON, candidate, gated as gated_client, until, within, write},
+    support::{FIRST, SOON, candidate, gated as gated_client, pass, until, within, write},
 };
 use futures_util::{Stream, StreamExt, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
-    ResourceExt,
+    Api, ResourceExt,
     runtime::{
         controller::Action,
+        reflector,
         watcher::{self, Event},
     },
 };
 use kube_leader_gate::{
     Candidate,
     election::Running,
-    runtime::{Replay, gated, keep_open, replay},
+    runtime::{Replay, caught_up, gated, keep_open, replay},
     testing::{ApiServer, Fault},
 };
-use std::{collections::BTreeSet, num::NonZeroU8, sync::Arc, time::Duration};
+use serde_json::json;
+use std::{collections::BTreeSet, future::pending, num::NonZeroU8, sync::Arc, time::Duration};
 use test_support::cancellation::{Cut, dropped_at_each_poll, dropped_at_polls, tasks};
 
 /// So many objects.
@@ -128,6 +130,37 @@ fn reconciliation_dropped_at_each_poll_leaves_nothing() {
         until(SOON, "no task is left", || tasks() == 0).await;
     });
     assert!(worlds > 6, "{worlds}");
+}
+
+/// The cache lacks an object for a while.
+#[test]
+fn caught_up_dropped_at_each_poll_leaves_no_task() {
+    let worlds = dropped_at_polls(40, async |cut| {
+        let server = ApiServer::new();
+        let object = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } });
+        server.put("outsider", "/api/v1/namespaces/default/configmaps/a", object).expect("created");
+        let client = kube_client::Client::new(server.service(), "default");
+        let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+        let (store, mut writer) = reflector::store::<ConfigMap>();
+        let seen = maps.get("a").await.expect("it is there");
+        let caught_up = caught_up(&maps, &watcher::Config::default(), &store, &());
+        let shows_it = async {
+            pass(Duration::from_millis(9)).await;
+            writer.apply_watcher_event(&watcher::Event::Apply(seen));
+            pending::<()>().await;
+        };
+        cut.off(async {
+            tokio::select! {
+                caught_up = caught_up => caught_up.expect("it is caught up"),
+                () = shows_it => {}
+            }
+        })
+        .await;
+        within(SOON, "the client works", client.apiserver_version()).await.expect("a version");
+        drop((client, maps));
+        until(SOON, "no task is left", || tasks() == 0).await;
+    });
+    assert!(worlds > 10, "{worlds}");
 }
 
 /// It never completes. Each look hangs for a while.
