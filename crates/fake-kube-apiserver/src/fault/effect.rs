@@ -20,6 +20,7 @@ pub(crate) enum Effect {
     Forbidden,
     NamespaceNotFound,
     BreakWatch(WatchBreak),
+    LateWatch(Duration),
 }
 
 // === impl Effect ===
@@ -27,7 +28,7 @@ pub(crate) enum Effect {
 impl Effect {
     /// Whether later faults no longer apply.
     pub(crate) fn ends_request(&self) -> bool {
-        !matches!(self, Self::DelayBefore(_) | Self::DelayAfter(_) | Self::BreakWatch(_))
+        !matches!(self, Self::DelayBefore(_) | Self::DelayAfter(_) | Self::BreakWatch(_) | Self::LateWatch(_))
     }
 
     /// Delays, refuses or drops the request before it takes effect.
@@ -48,7 +49,11 @@ impl Effect {
                 let namespace = info.target().and_then(|it| it.namespace.as_deref()).unwrap_or_default();
                 Refusal::namespace_not_found(namespace)
             }
-            Self::DelayAfter(_) | Self::HangAfter | Self::DropAfter | Self::BreakWatch(_) => return Ok(None),
+            Self::DelayAfter(_)
+            | Self::HangAfter
+            | Self::DropAfter
+            | Self::BreakWatch(_)
+            | Self::LateWatch(_) => return Ok(None),
         };
         Ok(Some(refusal))
     }

@@ -137,6 +137,17 @@ impl Fault {
         Self::new(Effect::BreakWatch(how))
     }
 
+    /// Sends each event of a new watch so much later than it happened, and in the same order. The initial events come
+    /// so much later than the watch was opened. It does not apply to other requests.
+    ///
+    /// The watch stays late until it ends, even if the fault is removed. A break of an open watch comes late too. An
+    /// end comes after the events that still wait. Events that wait for their time do not count for
+    /// [`watch_buffer`](crate::ApiServerBuilder::watch_buffer).
+    #[must_use]
+    pub fn late_watch(delay: Duration) -> Self {
+        Self::new(Effect::LateWatch(delay))
+    }
+
     /// Applies only to requests of this user.
     #[must_use]
     pub fn user(mut self, user: impl Into<String>) -> Self {
@@ -203,7 +214,7 @@ impl Fault {
             Effect::NamespaceNotFound => {
                 matches!(info.verb, "create" | "update") && target.is_some_and(|it| it.namespace.is_some())
             }
-            Effect::BreakWatch(_) => info.verb == "watch",
+            Effect::BreakWatch(_) | Effect::LateWatch(_) => info.verb == "watch",
             _ => true,
         };
         applies

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -35,6 +36,13 @@ impl ApiBody {
     pub(crate) fn break_off(&mut self, how: WatchBreak) {
         if let Inner::Watch(watch) = &mut self.0 {
             watch.break_off(how);
+        }
+    }
+
+    /// Makes a watch late.
+    pub(crate) fn delay(&mut self, by: Duration) {
+        if let Inner::Watch(watch) = &mut self.0 {
+            watch.delay(by);
         }
     }
 }

@@ -66,7 +66,7 @@ where
         Ok(bytes) => execute(shared, info, entry, &bytes),
         Err(refusal) => refuse(shared, entry, &refusal),
     };
-    let answer = break_off(answer, &effects);
+    let answer = disturb(answer, &effects);
     for effect in &effects {
         effect.after().await?;
     }
@@ -207,11 +207,13 @@ fn untyped(object: &Value) -> Value {
     object
 }
 
-/// Breaks a new watch after its initial events if a fault says so.
-fn break_off(mut answer: Response<ApiBody>, effects: &[Effect]) -> Response<ApiBody> {
+/// Breaks a new watch after its initial events, or makes it late, if a fault says so.
+fn disturb(mut answer: Response<ApiBody>, effects: &[Effect]) -> Response<ApiBody> {
     for effect in effects {
-        if let Effect::BreakWatch(how) = effect {
-            answer.body_mut().break_off(*how);
+        match effect {
+            Effect::BreakWatch(how) => answer.body_mut().break_off(*how),
+            Effect::LateWatch(delay) => answer.body_mut().delay(*delay),
+            _ => {}
         }
     }
     answer

@@ -14,7 +14,7 @@ use crate::object::stored::Object;
 use crate::path::{Collection, Target};
 use crate::status::Refusal;
 use crate::store::Store;
-use crate::store::piece::Piece;
+use crate::store::piece::Dated;
 
 /// The answer of a successful operation.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) struct WatchStart {
     /// The first lines: the initial state, or the history since the requested version.
     pub(crate) first: VecDeque<Bytes>,
     /// The live events. None for a watch that ends after the first lines.
-    pub(crate) live: Option<(u64, mpsc::Receiver<Piece>)>,
+    pub(crate) live: Option<(u64, mpsc::Receiver<Dated>)>,
     /// The kind in the bookmarks, if the client allows bookmarks.
     pub(crate) bookmarks: Option<String>,
     pub(crate) timeout: Option<Duration>,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::object::members::set_version;
 use crate::object::stored::Object;
 use crate::path::Collection;
 use crate::status::Refusal;
 use crate::store::filter::Filter;
-use crate::store::piece::{Piece, WatchBreak, bookmark, line};
+use crate::store::piece::{Dated, WatchBreak, bookmark, line};
 
 /// One write on one object.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ struct Watcher {
     id: u64,
     user: String,
     filter: Filter,
-    pieces: mpsc::Sender<Piece>,
+    pieces: mpsc::Sender<Dated>,
 }
 
 /// The event history and the open watches.
@@ -78,8 +79,9 @@ impl Changes {
 
     /// Keeps the change, and sends it to the watches. Closes a watch whose buffer is full.
     pub(crate) fn record(&mut self, change: Change) {
+        let now = Instant::now();
         self.watchers.retain(|it| match change.line(&it.filter) {
-            Some(line) => it.pieces.try_send(Ok(line)).is_ok(),
+            Some(line) => it.pieces.try_send((now, Ok(line))).is_ok(),
             None => !it.pieces.is_closed(),
         });
         self.history.push_back(change);
@@ -106,7 +108,7 @@ impl Changes {
         Ok(self.history.iter().filter(|it| it.version > version).filter_map(|it| it.line(filter)).collect())
     }
 
-    pub(crate) fn subscribe(&mut self, user: &str, filter: Filter) -> (u64, mpsc::Receiver<Piece>) {
+    pub(crate) fn subscribe(&mut self, user: &str, filter: Filter) -> (u64, mpsc::Receiver<Dated>) {
         let (pieces, receiver) = mpsc::channel(self.buffer);
         self.next_id += 1;
         self.watchers.push(Watcher { id: self.next_id, user: user.to_owned(), filter, pieces });
@@ -124,21 +126,21 @@ impl Changes {
     /// Sends a bookmark to one watch, after all events that it covers.
     pub(crate) fn bookmark(&mut self, id: u64, version: u64, kind: &str) {
         self.watchers.retain(|it| {
-            it.id != id
-                || it.pieces.try_send(Ok(bookmark(&it.filter.collection, kind, version, false))).is_ok()
+            let line = || bookmark(&it.filter.collection, kind, version, false);
+            it.id != id || it.pieces.try_send((Instant::now(), Ok(line()))).is_ok()
         });
     }
 
     /// Breaks the watches whose user matches. Returns how many.
     pub(crate) fn break_watches(&mut self, matches: impl Fn(&str) -> bool, how: WatchBreak) -> usize {
-        let mut broken = 0;
+        let (mut broken, now) = (0, Instant::now());
         self.watchers.retain(|it| {
             if !matches(&it.user) {
                 return true;
             }
             broken += 1;
             // A watch whose buffer is full only ends.
-            let sent = how.pieces().into_iter().all(|piece| it.pieces.try_send(piece).is_ok());
+            let sent = how.pieces().into_iter().all(|piece| it.pieces.try_send((now, piece)).is_ok());
             sent && how == WatchBreak::Garbage
         });
         broken

@@ -2,6 +2,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::error::ConnectionDropped;
 use crate::path::Collection;
@@ -9,6 +10,9 @@ use crate::status::Refusal;
 
 /// One piece of a watch stream: bytes, or the loss of the connection.
 pub(crate) type Piece = Result<Bytes, ConnectionDropped>;
+
+/// A piece, and when it happened.
+pub(crate) type Dated = (Instant, Piece);
 
 /// How a watch stream breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

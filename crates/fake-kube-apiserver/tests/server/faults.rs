@@ -162,6 +162,57 @@ async fn new_watch_breaks_after_existing_objects() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn late_watch_sends_each_event_after_its_delay() {
+    let server = ApiServer::builder().watch_buffer(1).build();
+    ask(&server, "POST", MAPS, body()).await;
+    let guard = server.inject(Fault::late_watch(3 * SECOND));
+    let start = Instant::now();
+    assert_eq!(ask(&server, "GET", MAPS, "").await.code, 200);
+    let mut late = watch(&server, &format!("{MAPS}?watch=true")).await;
+    assert_eq!(guard.hits(), 1, "lists are not met");
+    drop(guard);
+    let mut prompt = watch(&server, &format!("{MAPS}?watch=true")).await;
+    assert_eq!((prompt.brief().await, start.elapsed()), ("ADDED x".into(), Duration::ZERO));
+    let writes = async {
+        for name in ["a", "b", "c", "d"] {
+            tokio::time::sleep(SECOND).await;
+            ask(&server, "POST", MAPS, json!({ "metadata": { "name": name } })).await;
+            assert_eq!((prompt.brief().await, server.open_watches()), (format!("ADDED {name}"), 2));
+        }
+    };
+    let reads = async {
+        for (name, seconds) in [("x", 3), ("a", 4), ("b", 5), ("c", 6), ("d", 7)] {
+            assert_eq!(late.brief().await, format!("ADDED {name}"));
+            assert_eq!(start.elapsed(), seconds * SECOND, "{name}");
+        }
+    };
+    tokio::join!(writes, reads);
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_watch_breaks_and_ends_in_order() {
+    let server = ApiServer::new();
+    let _late = server.inject(Fault::late_watch(SECOND));
+    for how in [WatchBreak::End, WatchBreak::Cut, WatchBreak::Expired] {
+        let start = Instant::now();
+        let mut broken = watch(&server, &format!("{MAPS}?watch=true&resourceVersion=0")).await;
+        ask(&server, "POST", MAPS, body()).await;
+        assert_eq!(server.break_watches(|_| true, how), 1);
+        ask(&server, "DELETE", &format!("{MAPS}/x"), "").await;
+        assert_eq!((broken.brief().await, start.elapsed()), ("ADDED x".into(), SECOND));
+        match (how, broken.next().await) {
+            (WatchBreak::End, Next::End) => {}
+            (WatchBreak::Cut, Next::Junk(_)) => assert_eq!(broken.next().await, Next::Broken),
+            (WatchBreak::Expired, Next::Event(..)) => assert_eq!(broken.next().await, Next::End),
+            other => panic!("{other:?}"),
+        }
+    }
+    let start = Instant::now();
+    let mut short = watch(&server, &format!("{MAPS}?watch=true&timeoutSeconds=7")).await;
+    assert_eq!((short.next().await, start.elapsed()), (Next::End, 7 * SECOND));
+}
+
+#[tokio::test(start_paused = true)]
 async fn rules_match_by_request_and_user() {
     let server = ApiServer::new();
     ask(&server, "POST", MAPS, body()).await;
