@@ -242,6 +242,11 @@ impl Refusal {
         Self::new(406, "NotAcceptable", format!("only the following media types are accepted: {accepted}"))
     }
 
+    /// A list that the client wants as one object, or the other way round.
+    pub(crate) fn other_form(asked: &str, found: &str) -> Self {
+        Self::new(406, "NotAcceptable", format!("you requested {asked}, but the requested object is {found}"))
+    }
+
     pub(crate) fn version_on_create() -> Self {
         Self::new(500, "", "resourceVersion should not be set on objects to be created")
     }

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body::Body;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::error::BoxError;
 use crate::fault::effect::Effect;
 use crate::http::body::ApiBody;
 use crate::http::discovery::{self, Page};
+use crate::http::render;
 use crate::http::watch::WatchBody;
 use crate::judge::log::Entry;
-use crate::object::members::members;
 use crate::ops;
-use crate::ops::answer::{Answer, List};
+use crate::ops::answer::Answer;
 use crate::path::Route;
 use crate::request::body::{self, Payload};
 use crate::request::{RequestInfo, negotiate};
@@ -85,17 +85,20 @@ fn execute(
         Route::Other(path) => return page(shared, info, entry, path),
         Route::Unknown => return nowhere(shared, info, entry),
     };
-    let payload = ops::check_route(info, target)
-        .and_then(|()| negotiate::accepts_json(info))
-        .and_then(|()| Payload::decode(info, &target.collection, bytes));
+    let asked = ops::check_route(info, target)
+        .and_then(|()| negotiate::form(info))
+        .and_then(|form| Ok((form, Payload::decode(info, &target.collection, bytes)?)));
+    let (form, payload) = match asked {
+        Ok(asked) => asked,
+        Err(refusal) => return refuse(shared, entry, &refusal),
+    };
     let mut warnings = Vec::new();
     let mut state = shared.state();
-    let answer = payload.and_then(|payload| {
-        if let Some(entry) = entry {
-            state.log.decoded(entry, payload.is_dry_run(), payload.seen_version());
-        }
-        ops::apply(&mut state.store, info, target, payload, &mut warnings)
-    });
+    if let Some(entry) = entry {
+        state.log.decoded(entry, payload.is_dry_run(), payload.seen_version());
+    }
+    let answer = ops::apply(&mut state.store, info, target, payload, &mut warnings)
+        .and_then(|answer| form.check(info).map(|()| answer));
     if let Some(entry) = entry {
         match &answer {
             Ok(Answer::Object(code, object)) => state.log.completed(entry, *code, Some(&object.value)),
@@ -106,12 +109,12 @@ fn execute(
     }
     drop(state);
     let mut response = match answer {
-        Ok(Answer::Object(code, object)) => respond(code, JSON, object.bytes.clone()),
+        Ok(Answer::Object(code, object)) => respond(code, JSON, render::object(&object, form)),
         Ok(Answer::Json(code, value)) => respond(code, JSON, value.to_string().into()),
-        Ok(Answer::List(list)) => respond(200, JSON, render_list(&list)),
+        Ok(Answer::List(list)) => respond(200, JSON, render::list(&list, form)),
         Ok(Answer::Watch(start)) => {
             let mut response = respond(200, JSON, Bytes::new());
-            *response.body_mut() = ApiBody::watch(WatchBody::new(Arc::clone(shared), start));
+            *response.body_mut() = ApiBody::watch(WatchBody::new(Arc::clone(shared), start, form));
             response
         }
         Err(refusal) => refusal_response(&refusal),
@@ -169,42 +172,6 @@ fn respond(code: u16, content_type: HeaderValue, bytes: Bytes) -> Response<ApiBo
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     response
-}
-
-fn render_list(list: &List) -> Bytes {
-    let mut metadata = json!({ "resourceVersion": list.version.to_string() });
-    if let Some((token, left)) = &list.more {
-        metadata["continue"] = token.as_str().into();
-        if let Some(left) = left {
-            metadata["remainingItemCount"] = (*left).into();
-        }
-    }
-    let (kind, api_version) = (&list.kind, list.collection.api_version());
-    let head = format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{metadata},"items":["#);
-    let size = list.items.iter().map(|it| it.bytes.len() + 1).sum::<usize>();
-    let mut text = BytesMut::with_capacity(head.len() + size + 2);
-    text.put_slice(head.as_bytes());
-    for (index, item) in list.items.iter().enumerate() {
-        if index > 0 {
-            text.put_u8(b',');
-        }
-        if list.collection.is_custom() {
-            text.put_slice(&item.bytes);
-        } else {
-            text.put_slice(untyped(&item.value).to_string().as_bytes());
-        }
-    }
-    text.put_slice(b"]}");
-    text.freeze()
-}
-
-/// An item of a list of a built-in kind, without the kind that the list itself says.
-fn untyped(object: &Value) -> Value {
-    let mut object = object.clone();
-    let members = members(&mut object);
-    members.remove("kind");
-    members.remove("apiVersion");
-    object
 }
 
 /// Breaks a new watch after its initial events, or makes it late, if a fault says so.

@@ -4,5 +4,6 @@ pub(crate) mod body;
 mod discovery;
 pub(crate) mod endpoint;
 mod handler;
+mod render;
 pub(crate) mod service;
 mod watch;

@@ -10,7 +10,9 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, sleep_until};
 
 use crate::error::ConnectionDropped;
+use crate::http::render;
 use crate::ops::answer::WatchStart;
+use crate::request::negotiate::Form;
 use crate::server::Shared;
 use crate::store::piece::{Dated, Piece, WatchBreak};
 
@@ -21,6 +23,7 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct WatchBody {
     shared: Arc<Shared>,
+    form: Form,
     /// What comes before the live events. In a late watch, this also holds the live events that are not due.
     first: VecDeque<Dated>,
     /// How much later than it happened the watch sends each piece.
@@ -36,7 +39,7 @@ pub(crate) struct WatchBody {
 // === impl WatchBody ===
 
 impl WatchBody {
-    pub(crate) fn new(shared: Arc<Shared>, start: WatchStart) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, start: WatchStart, form: Form) -> Self {
         let interval = || {
             let mut it = tokio::time::interval_at(Instant::now() + BOOKMARK_INTERVAL, BOOKMARK_INTERVAL);
             // A client that has not read for an hour gets one bookmark, not sixty.
@@ -45,6 +48,7 @@ impl WatchBody {
         };
         Self {
             shared,
+            form,
             first: start.first.into_iter().map(|it| (Instant::now(), Ok(it))).collect(),
             late: Duration::ZERO,
             due: None,
@@ -92,7 +96,7 @@ impl WatchBody {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        Poll::Ready(piece)
+        Poll::Ready(piece.map(|it| it.map(|line| render::event(line, self.form))))
     }
 
     /// Takes in all that has happened, and returns the first piece once it is due.

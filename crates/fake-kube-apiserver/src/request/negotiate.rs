@@ -11,6 +11,16 @@ pub(crate) enum PatchKind {
     Apply,
 }
 
+/// How an answer shows objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Whole,
+    /// The metadata alone, of one object or of each object of a watch.
+    Metadata,
+    /// A list of metadata alone.
+    MetadataList,
+}
+
 /// The media types that a real server names. This server has JSON alone.
 const KINDS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 const JSON: &str = "application/json";
@@ -45,8 +55,9 @@ pub(crate) fn patch_kind(info: &RequestInfo) -> Result<PatchKind, Refusal> {
     Err(Refusal::unknown_media_type())
 }
 
-/// Checks that the client accepts JSON. A client that asks for a Table or for partial metadata gets the whole object.
-pub(crate) fn accepts_json(info: &RequestInfo) -> Result<(), Refusal> {
+/// Reads in which form the client accepts the answer: that of the first media type in `Accept` that is JSON in a form
+/// that this server has. A client that asks for a Table gets whole objects.
+pub(crate) fn form(info: &RequestInfo) -> Result<Form, Refusal> {
     let accept = if info.accept.trim().is_empty() { "*/*" } else { info.accept.as_str() };
     let clauses = || accept.split(',').map(|it| it.split(';').map(str::trim));
     let types: Vec<&str> = clauses().filter_map(|mut it| it.next()).collect();
@@ -58,11 +69,44 @@ pub(crate) fn accepts_json(info: &RequestInfo) -> Result<(), Refusal> {
         };
         return Err(Refusal::not_acceptable(&format!("{KINDS}{streams}")));
     }
-    let json = clauses().any(|mut it| {
-        let json = it.next().is_some_and(|it| it == "*/*" || it == JSON);
-        json && it
-            .filter_map(|it| it.strip_prefix("as="))
-            .all(|it| it == "Table" || it.starts_with("PartialObjectMetadata"))
+    let form = clauses().find_map(|mut clause| {
+        let json = clause.next().is_some_and(|it| it == "*/*" || it == JSON);
+        if json { Form::asked(clause) } else { None }
     });
-    if json { Ok(()) } else { Err(Refusal::only_accepted(KINDS)) }
+    form.ok_or_else(|| Refusal::only_accepted(KINDS))
+}
+
+// === impl Form ===
+
+impl Form {
+    /// The form that the parameters of a media type ask for. None if the server does not have it.
+    fn asked<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let (mut form, mut group, mut version) = ("", "", "");
+        for parameter in parameters {
+            match parameter.split_once('=') {
+                Some(("as", it)) => form = it,
+                Some(("g", it)) => group = it,
+                Some(("v", it)) => version = it,
+                _ => {}
+            }
+        }
+        match (form, group, version) {
+            ("" | "Table", ..) => Some(Self::Whole),
+            ("PartialObjectMetadata", "meta.k8s.io", "v1") => Some(Self::Metadata),
+            ("PartialObjectMetadataList", "meta.k8s.io", "v1") => Some(Self::MetadataList),
+            _ => None,
+        }
+    }
+
+    /// Refuses to show a list as an object, or an object as a list. This server checks it for reads alone: the real
+    /// server also refuses to show the result of a write, which it has carried out by then.
+    pub(crate) fn check(self, info: &RequestInfo) -> Result<(), Refusal> {
+        match (self, info.verb) {
+            (Self::Metadata, "list") => Err(Refusal::other_form("PartialObjectMetadata", "a list")),
+            (Self::MetadataList, "get") => {
+                Err(Refusal::other_form("PartialObjectMetadataList", "not a list"))
+            }
+            _ => Ok(()),
+        }
+    }
 }

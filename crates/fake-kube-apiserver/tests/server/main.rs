@@ -1,6 +1,7 @@
 //! The in-process API server, over its tower service and over real HTTP with a real client.
 
 mod faults;
+mod forms;
 mod garbage;
 mod http;
 mod judge;

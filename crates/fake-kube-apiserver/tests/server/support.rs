@@ -80,11 +80,15 @@ pub(crate) async fn ask(server: &ApiServer, method: &str, path: &str, body: impl
 
 pub(crate) async fn watch(server: &ApiServer, path: &str) -> Watch {
     let response = send(server, "a", "GET", path, "").await.expect("an answer");
-    assert_eq!(response.status(), 200);
-    Watch(Box::pin(response.into_body()))
+    Watch::of(response)
 }
 
 impl Watch {
+    pub(crate) fn of(response: Response<ApiBody>) -> Self {
+        assert_eq!(response.status(), 200);
+        Self(Box::pin(response.into_body()))
+    }
+
     /// The next event; waits at most two minutes of tokio's time.
     pub(crate) async fn next(&mut self) -> Next {
         match tokio::time::timeout(Duration::from_secs(120), self.0.frame()).await.expect("an event in time")
