@@ -65,6 +65,7 @@ tokio::task_local! {
 }
 
 /// Says what the wait lacks whose task calls this. Elsewhere it does nothing.
+#[cfg(feature = "runtime")]
 pub(crate) fn note_missing(what: String) {
     let _ = MISSING
         .try_with(|Missing(missing)| *missing.lock().unwrap_or_else(PoisonError::into_inner) = Some(what));

@@ -65,7 +65,8 @@ struct Wanted {
 ///    in order. Then it waits no longer, and asks for no further page.
 ///
 /// It looks at the cache by itself, and never calls `Store::wait_until_ready`: kube-runtime wakes one waiter alone, and the
-/// controller may be that waiter. It spawns no task, and has no time limit of its own. If you drop it, nothing is left behind.
+/// controller may be that waiter. It spawns no task, and has no time limit of its own. Cancel-safe: if you drop
+/// it, nothing is left behind.
 ///
 /// The watch that fills `store` has to run on every replica, also on one that does not lead. If a store is filled only while
 /// this process leads, this waits for the store, and the store waits for the gate. Then the gate's

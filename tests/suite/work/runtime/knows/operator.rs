@@ -17,7 +17,12 @@ use kube::{
         watcher::{self, Event, watcher},
     },
 };
-use kube_leader_gate::{Candidate, Election, election::Running, runtime::gated, testing::ApiServer};
+use kube_leader_gate::{
+    Candidate, Election,
+    election::Running,
+    runtime::{caught_up, gated},
+    testing::ApiServer,
+};
 use std::{
     collections::HashSet,
     future,
@@ -74,6 +79,12 @@ pub fn as_it_is(election: Election, _: &Children) -> Election {
     election
 }
 
+/// The gate opens when the cache of the children has caught up.
+pub fn knowing(election: Election, children: &Children) -> Election {
+    let (api, config, store) = (children.api.clone(), children.config.clone(), children.store.clone());
+    election.open_when(move |_| caught_up(&api, &config, &store, &()))
+}
+
 pub fn start(server: &ApiServer, identity: &str, adapt: Adapt) -> Replica {
     let election = candidate(server, identity);
     let client = gated_client(server, &election, identity);
@@ -84,7 +95,10 @@ pub fn start(server: &ApiServer, identity: &str, adapt: Adapt) -> Replica {
 
     let events = watcher(children.api.clone(), children.config.clone()).default_backoff();
     let seen = context.clone();
-    let watch = reflector(writer, events).for_each(move |event| future::ready(seen.see(event)));
+    let watch = reflector(writer, events).for_each(move |event| {
+        seen.see(event);
+        future::ready(())
+    });
 
     // The one place at which a scene changes how the election opens its gate.
     let running = adapt(election, &children).start();
