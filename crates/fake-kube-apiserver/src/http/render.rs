@@ -29,10 +29,15 @@ pub(crate) fn list(list: &List, form: Form) -> Bytes {
         Form::Whole => (list.kind.as_str(), api_version.as_str()),
         Form::Metadata | Form::MetadataList => ("PartialObjectMetadataList", "meta.k8s.io/v1"),
     };
-    let head = format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{metadata},"items":["#);
+    let head = format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{metadata},"items":"#);
+    if form != Form::Whole && list.items.is_empty() {
+        // Like the real server.
+        return format!("{head}null}}").into();
+    }
     let size = list.items.iter().map(|it| it.bytes.len() + 1).sum::<usize>();
-    let mut text = BytesMut::with_capacity(head.len() + size + 2);
+    let mut text = BytesMut::with_capacity(head.len() + size + 3);
     text.put_slice(head.as_bytes());
+    text.put_u8(b'[');
     for (index, item) in list.items.iter().enumerate() {
         if index > 0 {
             text.put_u8(b',');
