@@ -2,6 +2,7 @@
 //! its start. `--leader-elect=false` runs one replica alone.
 //!
 //! - The greeter runs on every replica, and the gate judges its writes. The archive runs on the leader alone.
+//! - A replica leads only when its cache is filled, and its gate opens only when the cache shows what the last leader wrote.
 //! - Every replica needs the certificate of the webhook. The leader writes it, and each replica waits for it. The
 //!   controllers wait for nothing. `examples/operator` shows a controller that has to wait until its own kind is there.
 
@@ -17,7 +18,10 @@ use kube::{
     runtime::{Controller, controller::Action, wait::await_condition, watcher},
 };
 use kube_leader_gate::{
-    CancellationToken, Candidate, Election, LeaseTiming, health::Health, metrics::BUCKETS, runtime::gated,
+    CancellationToken, Candidate, Election, LeaseTiming,
+    health::Health,
+    metrics::BUCKETS,
+    runtime::{caught_up, gated},
     shutdown_signal,
 };
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
@@ -50,30 +54,34 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (for_greeter, signal) = (shutdown_signal()?, shutdown_signal()?); // each hears of SIGTERM and Ctrl-C
     let metrics = recorder()?; // before the election
     let config = Config::infer().await?;
+    let cache_is_filled = Arc::new(AtomicBool::new(false));
+    let is_filled = cache_is_filled.clone();
     let builder = Election::builder(&config.default_namespace, "mixed")
         .timing(LeaseTiming::fast()) // for a trial
         .grace(GRACE)
+        .lead_if(move || if is_filled.load(Relaxed) { Ok(()) } else { Err("the cache is not filled yet") })
         .metrics();
     let is_alone = env::args().any(|it| it == "--leader-elect=false");
     let election = if is_alone { builder.build_alone()? } else { builder.build(&config)? };
     let (client, candidate) = (election.client(&config)?, election.candidate());
+    let guests: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    let watched = watcher::Config::default().labels("greet=yes");
+    let greets = Controller::new(guests.clone(), watched.clone());
+    let (seen, stored) = (greets.store(), guests.clone());
+    let election = election.open_when(move |_| caught_up(&stored, &watched, &seen, &()));
 
     let port: u16 = env::var("PORT").map_or(Ok(8080), |port| port.parse())?;
     // [::] takes IPv4 too. 0.0.0.0 is for a machine without IPv6.
     let any = [SocketAddr::from(([0_u16; 8], port)), SocketAddr::from(([0_u8; 4], port))];
     let listener = TcpListener::bind(&any[..]).await.map_err(|it| format!("PORT {port}: {it}"))?;
     println!("probes and metrics: {}", listener.local_addr()?);
-    let cache_is_filled = Arc::new(AtomicBool::new(false));
-    let health = Health::new(candidate.clone(), Duration::from_secs(20)).ready_if({
-        let cache_is_filled = cache_is_filled.clone();
-        move || if cache_is_filled.load(Relaxed) { Ok(()) } else { Err("the cache is not filled yet") }
-    });
+    let health = Health::new(candidate.clone(), Duration::from_secs(20));
     tokio::spawn(serve(listener, health, metrics));
 
     let ended = CancellationToken::new();
     let everywhere = async {
         tokio::join!(webhook(client.clone(), &candidate), async {
-            greeter(client.clone(), &candidate, &cache_is_filled, for_greeter).await;
+            greeter(greets, guests, &candidate, &cache_is_filled, for_greeter).await;
             ended.cancel();
         });
         pending::<()>().await; // the end of the election ends the program
@@ -116,13 +124,12 @@ async fn serve(listener: TcpListener, health: Health, metrics: PrometheusHandle)
 
 /// On every replica: greets each `ConfigMap` with the label `greet=yes`. The gate leaves that to the leader.
 async fn greeter(
-    client: Client,
+    controller: Controller<ConfigMap>,
+    guests: Api<ConfigMap>,
     candidate: &Candidate,
     cache_is_filled: &AtomicBool,
     shutdown: impl Future<Output = ()> + Send + Sync + 'static,
 ) {
-    let guests: Api<ConfigMap> = Api::default_namespaced(client);
-    let controller = Controller::new(guests.clone(), watcher::Config::default().labels("greet=yes"));
     let store = controller.store();
     let notes_filled_cache = async {
         cache_is_filled.store(store.wait_until_ready().await.is_ok(), Relaxed);

@@ -1,4 +1,5 @@
-//! Logs trouble when it begins, again every five minutes while it lasts, and when it is over.
+//! Logs trouble when it begins, again every five minutes while it lasts, and when it is over. If it comes and goes, only the
+//! first times within five minutes are logged.
 
 use crate::{leadership::clock::Moment, one_line::bounded};
 use std::{fmt, sync::Arc, time::Duration};
@@ -9,6 +10,9 @@ const TARGET: &str = "kube_leader_gate::election";
 /// How often a lasting trouble is a warning.
 const REMINDER: Duration = Duration::from_secs(5 * 60);
 
+/// How many warnings of a trouble that begins anew are logged within this time.
+const MOST_OFTEN: u32 = 3;
+
 /// The most characters of a trouble: those of a text from outside, and what this crate says of it.
 const LONGEST: usize = 1_500;
 
@@ -18,6 +22,8 @@ pub(crate) struct RateLimitedLog {
     what: &'static str,
     /// The kinds of the present trouble. The one that was raised last is last.
     raised: Vec<Raised>,
+    /// How often the trouble has begun within the present five minutes, and when these began.
+    begun: (u32, Moment),
 }
 
 /// One kind of a trouble that lasts.
@@ -28,6 +34,8 @@ struct Raised {
     text: Arc<str>,
     began: Moment,
     warned: Moment,
+    /// Whether there was a warning.
+    is_told: bool,
     times: u64,
 }
 
@@ -47,13 +55,15 @@ enum Says {
     /// Since the last warning.
     Again(String),
     Over(&'static str),
+    /// No warning has told of it.
+    OverUntold(&'static str),
 }
 
 // === impl RateLimitedLog ===
 
 impl RateLimitedLog {
     pub(crate) const fn new(what: &'static str) -> Self {
-        Self { what, raised: Vec::new() }
+        Self { what, raised: Vec::new(), begun: (0, Moment::from_nanos(0)) }
     }
 
     /// Logs trouble of this `kind`: as a warning if it is new, or if the last warning of this kind is five minutes
@@ -85,20 +95,28 @@ impl RateLimitedLog {
         let mut raised = if let Some(at) = known {
             self.raised.remove(at)
         } else {
-            Raised { kind, text: (&*text).into(), began: now, warned: now, times: 0 }
+            Raised { kind, text: (&*text).into(), began: now, warned: now, is_told: false, times: 0 }
         };
         if *raised.text != *text {
             raised.text = (&*text).into();
         }
         raised.times += 1;
         let (times, lasts) = (raised.times, now.saturating_since(raised.began));
-        let is_due = known.is_none() || now.saturating_since(raised.warned) >= REMINDER;
+        let is_due = known.is_none() && self.may_warn(now) || now.saturating_since(raised.warned) >= REMINDER;
         if is_due {
-            raised.warned = now;
+            (raised.warned, raised.is_told) = (now, true);
         }
         let says = if is_due { Says::Warning(text) } else { Says::Again(text) };
         self.raised.push(raised);
         Line { says, kind, times, lasts }
+    }
+
+    /// Whether a trouble that begins now is worth a warning.
+    fn may_warn(&mut self, now: Moment) -> bool {
+        let (times, since) = self.begun;
+        let is_over = now.saturating_since(since) >= REMINDER;
+        self.begun = if times == 0 || is_over { (1, now) } else { (times.saturating_add(1), since) };
+        self.begun.0 <= MOST_OFTEN
     }
 
     fn settled(&mut self, now: Moment) -> Option<Line> {
@@ -106,8 +124,9 @@ impl RateLimitedLog {
         let times: u64 = self.raised.iter().map(|raised| raised.times).sum();
         let began = self.raised.iter().map(|raised| raised.began).min().unwrap_or(now);
         let lasts = now.saturating_since(began);
-        self.raised.clear();
-        Some(Line { says: Says::Over(self.what), kind, times, lasts })
+        let is_told = self.raised.drain(..).any(|raised| raised.is_told);
+        let says = if is_told { Says::Over(self.what) } else { Says::OverUntold(self.what) };
+        Some(Line { says, kind, times, lasts })
     }
 
     pub(crate) const fn what(&self) -> &'static str {
@@ -130,6 +149,9 @@ impl Line {
             Says::Again(text) => tracing::debug!(target: TARGET, error = kind, times, ?lasts, "{text}"),
             Says::Over(what) => {
                 tracing::info!(target: TARGET, error = kind, times, ?lasts, "no longer: {what}");
+            }
+            Says::OverUntold(what) => {
+                tracing::debug!(target: TARGET, error = kind, times, ?lasts, "no longer: {what}");
             }
         }
     }
@@ -250,6 +272,18 @@ mod tests {
                 r#"WARN "unreachable" times=16 lasts=300s"#,
             ]
         );
+    }
+
+    #[test]
+    fn trouble_that_comes_and_goes_is_logged_three_times_in_five_minutes() {
+        let lines = logged(|rate_limited_log| {
+            for second in (0..=400).step_by(2) {
+                rate_limited_log.raise("timeout", &"no answer", at(second));
+                rate_limited_log.settle(at(second + 1));
+            }
+        });
+        let told = [r#"WARN "timeout" times=1 lasts=0ns"#, r#"INFO "timeout" times=1 lasts=1s"#];
+        assert_eq!(lines, [told, told, told, told, told, told].concat());
     }
 
     #[test]

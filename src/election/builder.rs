@@ -5,6 +5,7 @@ use super::{
     candidate::{Alive, Candidate, Profile},
     hooks::Hooks,
     layer::{self, LockContext, LockLayer, WrapLock},
+    lead_if::Checks,
     liveness::Liveness,
     observers::Observers,
     opening::Conditions,
@@ -45,6 +46,7 @@ pub struct ElectionBuilder {
     clock: Arc<dyn Clock>,
     observers: Observers,
     conditions: Conditions,
+    checks: Checks,
     lock_layers: Vec<WrapLock>,
     runs_here: fn(u64) -> bool,
 }
@@ -69,6 +71,7 @@ impl Election {
             clock: Arc::new(BootClock),
             observers: Observers::default(),
             conditions: Conditions::default(),
+            checks: Checks::default(),
             lock_layers: Vec::new(),
             runs_here: running::runs_here,
         }
@@ -126,6 +129,49 @@ impl ElectionBuilder {
     /// [guide](crate::guide::production#what-a-stop-does) says how to set `terminationGracePeriodSeconds`.
     pub fn grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
+    }
+
+    /// Lets this replica lead only while `check` returns `Ok`. The error says what is missing, in words for a person; it becomes
+    /// [one line](crate::extension::one_line). Call this again for each further check; all of them have to return `Ok`.
+    ///
+    /// It is for a replica whose caches are still empty, one whose own Role is missing, or one of a version that can no longer do
+    /// its work. For caches that lack the last writes of the former leader there is [`Election::open_when`].
+    ///
+    /// 1. A candidate whose check says no does not take the lease, and asks no holder for it. When the check says yes, it
+    ///    contends at once. If the checks of all replicas say no, no replica leads.
+    /// 2. A holder whose check has said no for longer than the [tolerance](Self::lead_if_tolerance) gives the lease up as by
+    ///    [`Candidate::give_way`]. It then stays away until the check says yes, and for a pause: a retry period, and at most 1 s
+    ///    the first time. This maximum doubles each further time, up to a minute. After it has led for two minutes, the pauses
+    ///    start at 1 s again. So a check that changes again and again does not move the leadership each time.
+    /// 3. While the check says no, [`Candidate::trouble`] gives the reason, and so do the log, `/readyz` and `/leader`. So the
+    ///    replica is not ready, and a rollout waits for it.
+    ///
+    /// A task of the election calls `check` four times a second, so it must not block: let a task of yours find the answer, and
+    /// let the check read it. If it blocks all the same, it may stop the runtime, and with it the election: the gate closes at
+    /// the deadline. If the runtime goes on, a check that has not returned within the tolerance says no. So does one that panics.
+    ///
+    /// ```
+    /// use kube_leader_gate::Election;
+    /// use std::sync::{Arc, atomic::{AtomicBool, Ordering::Relaxed}};
+    ///
+    /// let caches_are_filled = Arc::new(AtomicBool::new(false)); // a task of yours sets it
+    /// let builder = Election::builder("my-namespace", "my-controller").lead_if({
+    ///     let filled = caches_are_filled.clone();
+    ///     move || if filled.load(Relaxed) { Ok(()) } else { Err("the caches are not filled yet") }
+    /// });
+    /// ```
+    pub fn lead_if<E: fmt::Display>(
+        mut self,
+        check: impl Fn() -> Result<(), E> + Send + Sync + 'static,
+    ) -> Self {
+        self.checks.add(check);
+        self
+    }
+
+    /// Sets for how long a holder leads on while a check of [`lead_if`](Self::lead_if) says no. Default: a retry period.
+    pub fn lead_if_tolerance(mut self, tolerance: Duration) -> Self {
+        self.checks.tolerance = Some(tolerance);
+        self
     }
 
     /// Sets how long the gate of a new term waits for what [`Election::open_when`] names. After that, this replica gives the
@@ -305,6 +351,7 @@ impl ElectionBuilder {
             grace: self.grace,
             observers: self.observers,
             conditions: self.conditions,
+            checks: self.checks,
             priority: self.priority,
             policy: self.policy,
             request_deadline: self.request_deadline,

@@ -3,6 +3,7 @@
 use super::{
     candidate::{Alive, Candidate, Profile},
     client::{Attended, Connections, ReadsOnly, WrappedClient},
+    lead_if::Checks,
     observers::Observers,
     opening::Conditions,
     priority::Priority,
@@ -62,6 +63,7 @@ pub struct Election {
     pub(super) alive: Alive,
     pub(super) observers: Observers,
     pub(super) conditions: Conditions,
+    pub(super) checks: Checks,
     pub(super) priority: Option<Priority>,
     pub(super) policy: Policy,
     pub(super) request_deadline: bool,

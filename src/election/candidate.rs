@@ -11,6 +11,8 @@ use crate::{
     lease::{Identity, LeaseName, LeaseTiming},
 };
 use futures_util::{Stream, StreamExt, stream};
+#[cfg(feature = "metrics")]
+use std::sync::atomic::Ordering;
 use std::{error::Error, future::Future, pin::Pin, sync::Arc};
 
 /// Shows the election as this process's own candidate sees it. Clones are cheap and may outlive the election.
@@ -235,6 +237,12 @@ impl Candidate {
     /// claim of this term.
     pub fn give_way_in(&self, term: &Term) {
         self.leadership.ask_for(term.clone());
+    }
+
+    /// Whether this candidate takes the lease if it is free.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn contends(&self) -> bool {
+        !self.profile.liveness.has_ended() && self.profile.liveness.contends.load(Ordering::Acquire)
     }
 
     fn gate(&self) -> Settings {

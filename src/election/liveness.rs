@@ -12,6 +12,8 @@ use tokio::sync::watch;
 pub(super) struct Liveness {
     /// Whether this process has seen the lease since the election began.
     pub(super) seen: AtomicBool,
+    /// Whether this candidate takes the lease if it is free.
+    pub(super) contends: AtomicBool,
     /// When the election's task last ran. Before the first time: when the election was built.
     ran: AtomicU64,
     /// When the API server began to answer 401 to each request of the workload's clients: the time of the first such
@@ -27,6 +29,7 @@ impl Liveness {
     pub(super) fn new(built: Moment) -> Self {
         Self {
             seen: AtomicBool::new(false),
+            contends: AtomicBool::new(false),
             ran: AtomicU64::new(built.as_nanos()),
             unknown_since: AtomicU64::new(0),
             unknown_for: AtomicU64::new(0),

@@ -41,6 +41,7 @@ mod hooks;
 #[cfg(feature = "internal")]
 pub(crate) mod internal;
 pub(crate) mod layer;
+mod lead_if;
 #[allow(missing_docs, reason = "only `internal` shows it")]
 mod lease_watch;
 mod liveness;

@@ -3,6 +3,7 @@
 use super::{
     candidate::Profile,
     hooks::LeaseCall,
+    lead_if::Refusal,
     lease_watch::{WORKS, WatchNews},
     machine::{Call, Machine},
     opening::Opening,
@@ -38,6 +39,7 @@ const CALLS: &str = "lease calls fail";
 const FORMER: &str = "no candidate may lead before a former holder's time is over";
 const ODDITY: &str = "the lease makes no sense";
 const OPENING: &str = "the gate of a new term stays shut";
+const REFUSED: &str = "this replica leads only if its own check says yes";
 const QUESTION: &str = "the lease is kept for a candidate that has asked for it";
 
 /// A candidate always waits for a short random time before it takes a free lease. The log names a wait from this length on.
@@ -45,7 +47,7 @@ const WORTH_A_WORD: Duration = Duration::from_secs(1);
 
 /// Gives the troubles of the lease their order: observers see the first one that lasts.
 pub(super) fn rank_troubles(grantor: &Grantor) {
-    for what in [STUCK, CALLS, FORMER, ODDITY, OPENING, QUESTION] {
+    for what in [STUCK, CALLS, FORMER, ODDITY, OPENING, REFUSED, QUESTION] {
         grantor.set_trouble(what, None);
     }
 }
@@ -134,6 +136,13 @@ impl Report {
         let waits = opening.warning(now).map(|text| ("waits", text));
         let trouble = waits.or_else(|| self.given_up.clone().map(|text| ("given up", text)));
         grantor.set_trouble(OPENING, trouble.as_ref().map(|(kind, text)| (*kind, text as &dyn Display)));
+    }
+
+    /// Tells why the program does not let this candidate lead, and whether it `contends`.
+    pub(super) fn refusal(&self, refusal: Option<&Refusal>, contends: bool, grantor: &Grantor) {
+        self.profile.liveness.contends.store(contends, Ordering::Release);
+        let why = refusal.and_then(|refusal| refusal.why.as_ref());
+        grantor.set_trouble(REFUSED, why.map(|why| ("check", why as &dyn Display)));
     }
 
     /// Takes in that this candidate gives the lease up, and stays away for this `pause`.

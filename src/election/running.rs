@@ -105,6 +105,7 @@ impl Election {
             self.grantor,
             self.profile,
             self.conditions,
+            self.checks,
         )
         .run();
         let alive = self.alive;

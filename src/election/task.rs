@@ -4,6 +4,7 @@
 use super::{
     candidate::Profile,
     hooks::LeaseCall,
+    lead_if::{Checks, LeadIf, Refusal},
     lease_watch::{LeaseWatch, WatchNews, watch_lease},
     machine::{Busy, Call, Gate, Machine, Next},
     opening::{Conditions, Opening, Opens},
@@ -34,6 +35,7 @@ pub(super) struct Task {
     grant: Option<Grant>,
     orders: Orders,
     opening: Opening,
+    lead_if: LeadIf,
     retreat: Retreat,
     /// This candidate has given the lease up by itself, and takes none before.
     away_until: Moment,
@@ -54,7 +56,9 @@ impl Task {
         grantor: Grantor,
         profile: Arc<Profile>,
         conditions: Conditions,
+        checks: Checks,
     ) -> Self {
+        let lead_if = checks.begin(grantor.leadership(), profile.timing.retry_period());
         let report = Report::new(profile);
         Self {
             machine,
@@ -67,6 +71,7 @@ impl Task {
             grantor,
             grant: None,
             opening: Opening::new(conditions),
+            lead_if,
             retreat: Retreat::new(),
             away_until: Moment::default(),
             shown: None,
@@ -85,15 +90,19 @@ impl Task {
             if let Some(term) = self.orders.take_asked() {
                 self.machine.give_way(&term);
             }
+            let refusal = self.lead_if.refusal(now);
+            self.give_up_if_refused(refusal.as_ref(), now);
             // If the gate has to close, close it first, and only then look for writes that are under way. So no write
             // is missed.
             self.apply_gate(&leadership, now);
             self.machine.handle_order(self.orders.intent());
-            let busy = self.busy(&leadership, now);
+            let stays_away = refusal.is_some() || now < self.away_until;
+            let busy = self.busy(&leadership, stays_away);
             let next = self.machine.poll(busy, Timestamp::now(), now);
             self.apply_gate(&leadership, now);
             self.report.tell(&self.machine, self.grant.is_some(), &self.grantor, now);
             self.report.opening(&self.machine, &self.opening, self.grant.is_some(), &self.grantor, now);
+            self.report.refusal(refusal.as_ref(), !stays_away, &self.grantor);
             let until = match next {
                 Next::Call(call) => {
                     self.begin(call, now);
@@ -111,7 +120,7 @@ impl Task {
                 self.watched(WatchNews::Down(None), now);
                 lease_watch = self.watch();
             }
-            let until = self.own_moments(now).fold(until, Moment::min);
+            let until = self.own_moments(refusal.as_ref(), now).fold(until, Moment::min);
             let drains = busy.writes && !leadership.can_write();
             tokio::select! {
                 // Many events must not delay the call.
@@ -120,6 +129,7 @@ impl Task {
                 place = queued(&mut self.queue) => self.place = Some(place),
                 () = self.orders.changed() => {}
                 () = self.opening.decided() => {}
+                () = self.lead_if.changed() => {}
                 // The task waits for the admitted writes. At the deadline, the gate cuts them off.
                 () = leadership.idle(), if drains => {}
                 () = leadership.sleep_until(until) => {}
@@ -174,13 +184,28 @@ impl Task {
             Opens::Now => return true,
             Opens::Later => self.grantor.note_opening(Some(term)),
             Opens::Never(why) => {
-                let pause = self.retreat.pause(now);
-                self.away_until = now.saturating_add(pause);
+                let pause = self.give_up(term, now);
                 self.report.gives_up(&why, pause);
-                self.machine.give_way(term);
             }
         }
         false
+    }
+
+    /// Gives the lease up if the program has not let this candidate lead for too long.
+    fn give_up_if_refused(&mut self, refusal: Option<&Refusal>, now: Moment) {
+        if refusal.is_some_and(|refusal| self.lead_if.ends_term_from(refusal) <= now)
+            && let Some(term) = self.machine.kept_term()
+        {
+            self.give_up(&term, now);
+        }
+    }
+
+    /// Gives the lease up for another candidate, and returns how long this one stays away.
+    fn give_up(&mut self, term: &Term, now: Moment) -> Duration {
+        let pause = self.retreat.pause(now);
+        self.away_until = now.saturating_add(pause);
+        self.machine.give_way(term);
+        pause
     }
 
     fn end_opening(&mut self, now: Moment) -> Option<Duration> {
@@ -212,7 +237,7 @@ impl Task {
     }
 
     /// What this process still does in its term.
-    fn busy(&self, leadership: &Leadership, now: Moment) -> Busy {
+    fn busy(&self, leadership: &Leadership, stays_away: bool) -> Busy {
         if let Some(seen) = self.machine.predecessor_seen() {
             self.grantor.note_unanswered(seen);
         }
@@ -220,14 +245,15 @@ impl Task {
         Busy {
             writes: !leadership.is_quiet(),
             settle_at: leadership.settles_at(margin),
-            stays_away: now < self.away_until,
+            stays_away,
             is_crowded: self.places.is_some() && self.place.is_none(),
         }
     }
 
     /// When this task has to look again, beside the moments of the machine.
-    fn own_moments(&self, now: Moment) -> impl Iterator<Item = Moment> {
-        let moments = [Some(self.away_until), self.opening.warns_from()];
+    fn own_moments(&self, refusal: Option<&Refusal>, now: Moment) -> impl Iterator<Item = Moment> {
+        let refused = refusal.map(|refusal| self.lead_if.ends_term_from(refusal));
+        let moments = [Some(self.away_until), self.opening.warns_from(), refused];
         moments.into_iter().flatten().filter(move |at| now < *at)
     }
 

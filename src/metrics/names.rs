@@ -27,6 +27,8 @@ names! {
         "Whether this process leads: 1 or 0.";
     describe_gauge OPENING = "leader_election_opening", Count,
         "Whether this process holds the lease, and its gate waits for what open_when names: 1 or 0.";
+    describe_gauge CONTENDING = "leader_election_contending", Count,
+        "Whether this candidate takes the lease if it is free: 0 while its own check says no, and while it stays away.";
     describe_counter SLOWPATH_TOTAL = "leader_election_slowpath_total", Count,
         "Renewals that followed a failed one.";
     describe_counter TRANSITIONS_TOTAL = "leader_election_transitions_total", Count,

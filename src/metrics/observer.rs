@@ -2,9 +2,9 @@
 
 use super::{
     names::{
-        LEADERLESS_GAP_SECONDS, LEADERLESS_SECONDS, LEASE_CALL_DURATION_SECONDS, LEASE_CALL_FAILURES_TOTAL,
-        LOSSES_TOTAL, Labels, MASTER_STATUS, OPENING, SLOWPATH_TOTAL, TIME_TO_DEADLINE_SECONDS,
-        TRANSITIONS_TOTAL, WRITES_UNDER_WAY, describe, outlive,
+        CONTENDING, LEADERLESS_GAP_SECONDS, LEADERLESS_SECONDS, LEASE_CALL_DURATION_SECONDS,
+        LEASE_CALL_FAILURES_TOTAL, LOSSES_TOTAL, Labels, MASTER_STATUS, OPENING, SLOWPATH_TOTAL,
+        TIME_TO_DEADLINE_SECONDS, TRANSITIONS_TOTAL, WRITES_UNDER_WAY, describe, outlive,
     },
     writes::Writes,
 };
@@ -86,6 +86,7 @@ impl MetricsObserver {
     fn publish(&self) {
         let Self { labels, candidate, .. } = self;
         labels.gauge(MASTER_STATUS).set(u8::from(candidate.is_leader()));
+        labels.gauge(CONTENDING).set(u8::from(candidate.contends()));
         labels.gauge(OPENING).set(u8::from(candidate.opening().is_some()));
         labels.gauge(TIME_TO_DEADLINE_SECONDS).set(candidate.leadership().time_left().unwrap_or_default());
         labels.gauge(LEADERLESS_SECONDS).set(self.calls.leaderless(candidate.leadership().now()));

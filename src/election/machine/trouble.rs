@@ -1,7 +1,11 @@
 //! What the rest of the process may know, and what is wrong, in words for a person.
 
 use super::{known::Seen, state::Machine, terms::Reason};
-use crate::{election::hooks::LeaseCall, leadership::Moment, lease::LeaseRecord};
+use crate::{
+    election::hooks::LeaseCall,
+    leadership::{Moment, Term},
+    lease::LeaseRecord,
+};
 use std::time::Duration;
 
 impl Machine {
@@ -13,6 +17,11 @@ impl Machine {
     /// Whether a term of this process goes on. Its gate may still wait for possible writers.
     pub(crate) fn has_term(&self) -> bool {
         self.terms.active().is_some()
+    }
+
+    /// The term of this process that goes on, if it is not given back already.
+    pub(crate) fn kept_term(&self) -> Option<Term> {
+        self.terms.active().map(|term| term.name.clone()).filter(|term| !self.terms.is_closing(term))
     }
 
     /// Whether this candidate could take the lease now.

@@ -200,9 +200,12 @@ async fn mixed_program_shares_one_election() {
     stage.put_guest("ada");
     let fault = stage.server.inject(Fault::forbidden().resource("configmaps").verb("list"));
     let first = stage.start("first", &[]);
-    first.will_say("has the certificate").await;
-    assert!(first.page("/readyz").contains("the cache is not filled yet"));
+    first.will_say("the cache is not filled yet").await;
+    until(PATIENCE, "it is not ready", || first.page("/readyz").contains("the cache is not filled yet"))
+        .await;
+    assert!(stage.writers("leases").is_empty(), "it does not contend");
     drop(fault);
+    first.will_say("has the certificate").await;
     let second = stage.start("second", &[]);
     second.will_say("has the certificate").await;
     stage.greeted_and_archived_by("first").await;

@@ -2,6 +2,7 @@
 
 mod fencing_tokens;
 mod guarding;
+mod lead_if;
 pub mod leading;
 pub mod many;
 mod opening;

@@ -53,6 +53,7 @@ pub fn play_all() {
     play(true, work());
     play(true, giving_way());
     play(true, a_gate_that_waits());
+    play(true, a_check_that_comes_and_goes());
     play(true, a_pool_without_its_watch());
     play(true, versions_without_numbers());
     play(true, a_withheld_answer());
@@ -80,6 +81,19 @@ async fn a_gate_that_waits() {
         async move { if fails { Err("it is not there") } else { Ok(()) } }
     });
     leads(&election.start()).await;
+}
+
+async fn a_check_that_comes_and_goes() {
+    let server = ApiServer::new();
+    let may = Arc::new(AtomicBool::new(true));
+    let check = may.clone();
+    let builder =
+        builder("a").lead_if(move || if check.load(Ordering::SeqCst) { Ok(()) } else { Err("not now") });
+    let _a = build(&server, "a", builder).expect("a valid election").start();
+    for turn in 0..10 {
+        may.store(turn % 2 == 0, Ordering::SeqCst);
+        pass(Duration::from_secs(1)).await;
+    }
 }
 
 async fn handover_and_theft() {
