@@ -1,8 +1,8 @@
 //! The settings: each one is an option and a variable.
 
-use crate::{hosts, probe::Probe, serve::loopback};
+use crate::{hosts, lead_if::Page, probe::Probe, serve::loopback};
 use clap::{
-    Arg, ArgMatches, Args as _, Command, CommandFactory, FromArgMatches, Parser,
+    Arg, ArgAction, ArgMatches, Args as _, Command, CommandFactory, FromArgMatches, Parser,
     builder::{PossibleValuesParser, Resettable, TypedValueParser},
 };
 use kube_leader_gate::{Identity, LeaseTiming, Policy, lease::LeaseName, policy::Preset};
@@ -78,6 +78,17 @@ pub struct Args {
     /// Which writes are allowed without leading; several with commas, or with the option repeated
     #[arg(long, env = "LEADER_GATE_ALLOW", value_name = "PRESET", value_delimiter = ',', value_parser = preset())]
     pub allow: Vec<Preset>,
+
+    /// A page of the program on this machine, such as `http://127.0.0.1:8080/readyz`: the sidecar asks for it once a second,
+    /// and leads only while the answer is 2xx. A leader whose program says no, or does not answer, for longer than a retry
+    /// period hands the Lease to another replica
+    #[arg(long, env = "LEADER_GATE_LEAD_IF", value_name = "URL", value_parser = Page::parse)]
+    pub lead_if: Option<Page>,
+
+    /// Whether the program lists its objects again when this replica begins to lead: each open watch then ends with the
+    /// error of an expired version. So an informer hands each object to its handlers again, also those whose writes were refused
+    #[arg(long, env = "LEADER_GATE_LIST_AGAIN", value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    pub list_again: bool,
 
     /// Rely on the API server's fence, which judges these writers: service-account:NS/NAME, users:NAME,NAME or
     /// group:NAME. The gate stays shut until the fence lets this process pass. The program `fence` of the package

@@ -5,6 +5,7 @@ use crate::{
     headers,
     hosts::Hosts,
     recurring::Recurring,
+    relist::{Gains, Relisted},
     reply::{self, Answer},
     tunnel::Tunnel,
     unanswered,
@@ -19,7 +20,9 @@ use http_body::Body;
 use http_body_util::Either;
 use hyper::{body::Incoming, upgrade};
 use kube_leader_gate::{
-    Candidate, ErrLeadershipLost, ErrNotLeader, Policy, extension::leaves_open, request::RequestInfo,
+    Candidate, ErrLeadershipLost, ErrNotLeader, Policy,
+    extension::leaves_open,
+    request::{RequestInfo, Verb},
 };
 use kube_leader_gate_fence::ErrFenced;
 use std::sync::Arc;
@@ -47,6 +50,8 @@ pub(crate) struct Proxy {
     pub(crate) servers: Arc<Servers>,
     /// Whether a fence judges the writes.
     pub(crate) is_fenced: bool,
+    /// None if a gain ends no watch.
+    pub(crate) gains: Option<Gains>,
     /// Requests without an answer get the sidecar's own answer when this is set.
     pub(crate) cut_off: CancellationToken,
 }
@@ -107,6 +112,7 @@ impl Proxy {
         let asked = RequestInfo::from_parts(&method, &uri, upgrades);
         let is_read = asked.is_read();
         let needs_leadership = !is_read && !self.policy.permits(&asked);
+        let gains = self.gains.as_ref().filter(|_| asked.verb() == Verb::Watch);
         exchange.begin(&asked);
         let caller = upgrades.then(|| upgrade::on(&mut request));
         let mut response = match exchange.send(request).await {
@@ -133,6 +139,10 @@ impl Proxy {
             let candidate = needs_leadership.then(|| self.candidate.clone());
             exchange.open(Tunnel::new(caller, server, candidate));
         }
+        let response = match gains {
+            Some(gains) => gains.end_watch(response),
+            None => response.map(Relisted::from),
+        };
         response.map(Either::Left)
     }
 }

@@ -7,7 +7,7 @@
 //! passes, over what another leader has written meanwhile. So a write gets none of these, but [`FAILED_WRITE`], and the
 //! reason says what is known of it.
 
-use crate::upstream::Streamed;
+use crate::{relist::Relisted, upstream::Streamed};
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Either, Full};
@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// The body of the API server's answer, streamed, or the sidecar's own.
-pub(crate) type Answer = Either<Streamed, Full<Bytes>>;
+pub(crate) type Answer = Either<Relisted, Full<Bytes>>;
 
 /// The status of each write that was refused, or whose outcome is unknown. No client library sends it again, and the API
 /// server has no meaning for it. In its own words: the write depended on leadership, or on an answer.

@@ -6,8 +6,10 @@ use crate::{
     failure::Failure,
     hosts::Hosts,
     kubeconfig,
+    lead_if::Asking,
     metrics::Metrics,
     proxy::Proxy,
+    relist::Gains,
     serve::{Connections, bind},
     status::{self, Status},
     upstream::{self, Servers},
@@ -36,6 +38,7 @@ pub struct Sidecar {
     metrics: Option<(TcpListener, SocketAddr, Metrics)>,
     proxy: Proxy,
     election: Election,
+    asking: Option<Asking>,
 }
 
 // === impl Sidecar ===
@@ -64,6 +67,10 @@ impl Sidecar {
         if let Some(identity) = &args.identity {
             builder = builder.identity(identity.clone());
         }
+        let asking = args.lead_if.clone().map(Asking::begin);
+        if let Some(asking) = &asking {
+            builder = builder.lead_if(asking.check());
+        }
         let fence = match &args.fence {
             Some(writers) => Some(Fence::new(&args.lease, writers, &policy)?),
             None => None,
@@ -89,6 +96,7 @@ impl Sidecar {
             candidate: election.candidate(),
             policy,
             is_fenced: fence.is_some(),
+            gains: args.list_again.then(|| Gains::of(&election.candidate())),
             cut_off: CancellationToken::new(),
         };
         let status = match args.status {
@@ -99,7 +107,7 @@ impl Sidecar {
             }
             None => None,
         };
-        Ok(Self { listener, addr, status, metrics, proxy, election })
+        Ok(Self { listener, addr, status, metrics, proxy, election, asking })
     }
 
     /// Where it will serve the API.
@@ -132,7 +140,7 @@ impl Sidecar {
     ///
     /// If the election ends by itself.
     pub async fn run(self, stopped: oneshot::Receiver<()>) -> Result<(), Failure> {
-        let Self { listener, status, metrics, proxy, election, .. } = self;
+        let Self { listener, status, metrics, proxy, election, asking: _asking, .. } = self;
         let others = (usize::from(status.is_some()) + usize::from(metrics.is_some())) * status::CONNECTIONS;
         let _status = status.map(|(listener, _)| {
             let status = Status::new(proxy.candidate.clone(), proxy.hosts.clone());

@@ -69,6 +69,13 @@ async fn option_errors_name_allowed_values() {
         ("--fence", "service-account:app", &["invalid fence: the service account is \"app/\""]),
         ("--fence", "users:", &["a name without control characters"]),
         ("--fence", "group:system:masters", &["a group of the replicas alone"]),
+        (
+            "--lead-if",
+            "http://10.0.0.1/ready",
+            &["a page on this machine, such as http://127.0.0.1:8080/readyz"],
+        ),
+        ("--lead-if", "https://127.0.0.1/ready", &["a page on this machine"]),
+        ("--lead-if", "/ready", &["a page on this machine"]),
         ("--accept-host", "app.test:80", &["a host without a port"]),
         ("--accept-host", "*", &["a host without a port", "no patterns"]),
         ("--accept-host", "*.test", &["no patterns"]),

@@ -8,7 +8,7 @@ use crate::{
 use std::{fs, process::Command};
 use tempfile::TempDir;
 
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 12] = [
     "lease",
     "listen",
     "status",
@@ -17,6 +17,8 @@ const SETTINGS: [&str; 10] = [
     "timing",
     "kubeconfig",
     "allow",
+    "lead-if",
+    "list-again",
     "fence",
     "accept-host",
 ];
@@ -64,6 +66,8 @@ async fn start(upstream: &Upstream, options: &[&str]) -> Sidecar {
         ("LEADER_GATE_IDENTITY", "a"),
         ("LEADER_GATE_TIMING", "fast"),
         ("LEADER_GATE_ALLOW", "exec,dry-run"),
+        ("LEADER_GATE_LEAD_IF", ""),
+        ("LEADER_GATE_LIST_AGAIN", "false"),
         ("LEADER_GATE_FENCE", ""),
         ("LEADER_GATE_ACCEPT_HOST", "app.test,10.0.0.7"),
     ]);
