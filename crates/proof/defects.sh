@@ -25,7 +25,7 @@ rustc --edition 2024 -o target/defects/put_back crates/proof/defects/put_back.rs
 target/defects/put_back target/defects/tree
 output=$(cd target/defects/tree && cargo test --no-run --release --target-dir "$root/target/defects/build" \
 	--package kube-leader-gate --package kube-leader-gate-early-takeover --package proof \
-	--features kube-leader-gate/test-util --lib --test sim --test loom 2>&1) || {
+	--features kube-leader-gate/runtime,kube-leader-gate/test-util --lib --test sim --test loom 2>&1) || {
 	echo "$output" >&2
 	exit 1
 }

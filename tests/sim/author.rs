@@ -21,10 +21,12 @@ pub fn plan(seed: u64) -> Plan {
     let (mut author, mut more) =
         (Author { rng: Rng::with_seed(seed) }, Author { rng: Rng::with_seed(!seed) });
     let mut wraps = Author { rng: Rng::with_seed(seed ^ LAYERS) };
+    let mut caches = Author { rng: Rng::with_seed(seed ^ CACHES) };
     let count = [2, 3, 3, 3, 4][author.rng.usize(..5)];
     let (prioritised, wrong, drifts) = (author.one_in(3), author.one_in(2), author.one_in(2));
     let leases = if author.one_in(6) { 2 } else { 1 };
     let layers = wraps.layers(leases);
+    let knows = caches.one_in(3);
     let machines = (0..count).map(|number| Machine {
         work: [Work::Gated, Work::WhileLeading, Work::Beside][author.rng.usize(..3)],
         key: prioritised.then_some(if number == 0 || author.one_in(4) { "high" } else { "low" }),
@@ -35,6 +37,7 @@ pub fn plan(seed: u64) -> Plan {
         request_deadline: author.one_in(2),
         pace: author.rng.u64(150..=500),
         abrupt: author.one_in(2),
+        knows: if knows { caches.late_cache() } else { None },
     });
     let machines: Vec<_> = machines.collect();
     let mut faults = vec![];
@@ -50,6 +53,9 @@ pub fn plan(seed: u64) -> Plan {
         4 => more.computes(&mut faults),
         _ => {}
     }
+    if knows && caches.one_in(3) {
+        caches.unlisted(&machines, &mut faults);
+    }
     faults.sort_by_key(|it: &Fault| it.at);
     if author.one_in(5) {
         author.delete(&mut faults);
@@ -59,6 +65,9 @@ pub fn plan(seed: u64) -> Plan {
 
 /// Makes another seed of a seed.
 const LAYERS: u64 = 0x6c61_7965_7273;
+const CACHES: u64 = 0x6361_6368_6573;
+/// How late the watch of a cache is, in milliseconds.
+const LATE: [u64; 4] = [0, 50, 400, 2_000];
 
 struct Author {
     rng: Rng,
@@ -242,6 +251,31 @@ impl Author {
             faults.push(Fault { at: at + 500, length, target: Target::Machine(other), what: What::Stop });
         }
         faults.push(Fault { at: ends, length: stays, target, what: order });
+    }
+
+    /// Most machines of a run have a cache.
+    fn late_cache(&mut self) -> Option<u64> {
+        (!self.one_in(4)).then(|| LATE[self.rng.usize(..LATE.len())])
+    }
+
+    /// Caches cannot be compared with what the API server has stored, or only late.
+    fn unlisted(&mut self, machines: &[Machine], faults: &mut Vec<Fault>) {
+        let (at, length, class) = (self.rng.u64(FIRST..=LAST), self.length(), Class::CacheReads);
+        let target = match self.rng.u8(..3) {
+            0 => Target::Holder,
+            1 => Target::Machine(self.rng.usize(..machines.len())),
+            _ => Target::All,
+        };
+        let from = self.rng.u64(100..=3_000);
+        let what = match self.rng.u8(..6) {
+            0 => What::Server(Trouble::Forbidden, class),
+            1 => What::Server(Trouble::Status(429), class),
+            2 => What::Server(Trouble::Hang, class),
+            3 => What::Lose(Way::Down, class),
+            4 => What::Refuse(class),
+            _ => What::Delay(Way::Up, class, from, from + 1_500),
+        };
+        faults.push(Fault { at, length, target, what });
     }
 
     /// A deletion of the lease, in the place of all faults around it.

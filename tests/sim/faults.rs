@@ -94,7 +94,7 @@ impl World<'_> {
             What::Lag(_) => {
                 self.net.get().add_rule(host, id, what, until);
                 // Its clients begin anew at the other API server.
-                self.server.break_watches(|user| user == identity(host), WatchBreak::End);
+                self.break_watches(host, WatchBreak::End);
             }
             What::Server(trouble, class) => {
                 let faults = troubles(trouble, class)
@@ -109,11 +109,18 @@ impl World<'_> {
                     Break::Cut => WatchBreak::Cut,
                     Break::Garbage => WatchBreak::Garbage,
                 };
-                return self.server.break_watches(|user| user == identity(host), how) > 0;
+                return self.break_watches(host, how) > 0;
             }
             What::Compact | What::Steal | What::Delete => return false,
         }
         is_up
+    }
+
+    /// Breaks the open watches of a machine, and returns how many these are. A late watch breaks so much later, on the clock
+    /// of the API server.
+    fn break_watches(&self, host: usize, how: WatchBreak) -> usize {
+        let _on_its_clock = self.gateway.runtime().enter();
+        self.server.break_watches(|user| user == identity(host), how)
     }
 
     fn hit_the_lease(&mut self, what: What) -> bool {
@@ -162,5 +169,6 @@ fn troubles(trouble: Trouble, class: Class) -> Vec<testing::Fault> {
         Class::LeaseReads => vec![fault().verb("get").resource("leases")],
         Class::Watches => vec![fault().verb("watch")],
         Class::Work => vec![fault().writes().resource("configmaps")],
+        Class::CacheReads => vec![fault().verb("list").resource("configmaps")],
     }
 }

@@ -5,6 +5,7 @@ use crate::{
     plan::{What, Work},
     replica::lease_name,
     run::Outcome,
+    work,
     world::{Struck, World},
 };
 use kube_leader_gate::{
@@ -22,7 +23,7 @@ const MESSAGES: u64 = 40;
 
 pub fn judge(world: &World<'_>, log: &[WriteRecord], outcome: &mut Outcome) {
     for lease in 0..world.plan.leases {
-        let (name, work) = (lease_name(lease), format!("work-{lease}"));
+        let (name, work) = (lease_name(lease), work::name(lease));
         let of_lease = |it: &&WriteRecord| {
             it.name.as_deref() == Some(if it.resource == "leases" { &name } else { &work })
         };

@@ -95,10 +95,11 @@ pub fn class(method: &Method, path: &str, query: Option<&str>) -> Class {
     // The election's own calls: those of its layers too.
     let own = ["/leases", "/pods"].iter().any(|it| path.contains(it));
     match (own, method == Method::GET) {
-        (true, true) if query.is_some_and(|it| it.contains("watch=true")) => Class::Watches,
+        (_, true) if query.is_some_and(|it| it.contains("watch=true")) => Class::Watches,
         (true, true) => Class::LeaseReads,
         (true, false) => Class::LeaseWrites,
-        (false, _) => Class::Work,
+        (false, true) => Class::CacheReads,
+        (false, false) => Class::Work,
     }
 }
 

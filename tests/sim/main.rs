@@ -2,18 +2,21 @@
 //!
 //! `author` writes a `plan` from a seed, and `run` plays it: `world` has the machines and moves the time, `faults` plays
 //! the faults, and `judge` judges the API server's log of writes. A `machine` is a runtime with a `clock` of its own, and
-//! a `replica` runs on it, and takes `orders`. `layered` wraps its lock; `fence` and `kubelet` are what the layers find
-//! in the cluster. `net` carries the messages between its `line` and the `gateway` of the API server, as
-//! the `cable` of the machine lets them through; `wall` makes wall clocks wrong, and `messages` counts what the crate
-//! logs. `seeds` plays many seeds, and `shrink` makes a failing plan smaller. `replays` has such plans as tests. `soak` plays
-//! hours. README.md explains the findings.
+//! a `replica` runs on it, and takes `orders`. Its workload writes the object of `work`, and its gate may wait for a
+//! `cache` of this object. `gates` judges all gates. `layered` wraps its lock; `fence` and `kubelet` are what the layers
+//! find in the cluster. `net` carries the messages between its `line` and the `gateway` of the API server, as the `cable`
+//! of the machine lets them through; `wall` makes wall clocks wrong, and `messages` counts what the crate logs. `seeds`
+//! plays many seeds, and `shrink` makes a failing plan smaller. `replays` has such plans as tests. `soak` plays hours.
+//! README.md explains the findings.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a test")]
 
 mod author;
 mod cable;
+mod cache;
 mod clock;
 mod faults;
 mod fence;
+mod gates;
 mod gateway;
 mod judge;
 mod kubelet;
@@ -34,6 +37,7 @@ mod seen;
 mod shrink;
 mod soak;
 mod wall;
+mod work;
 mod world;
 
 use crate::run::run;

@@ -50,6 +50,8 @@ pub struct Machine {
     pub pace: u64,
     /// Whether its workload drops its unanswered writes when it is told to end.
     pub abrupt: bool,
+    /// If its gate waits for a cache: how late the watch of this cache is, in milliseconds.
+    pub knows: Option<u64>,
 }
 
 /// How the workload runs.
@@ -141,6 +143,8 @@ pub enum Class {
     LeaseReads,
     Watches,
     Work,
+    /// Lists of what a cache has to show. Its watch is one of the watches.
+    CacheReads,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +186,11 @@ impl Plan {
     pub fn overlaps(&self) -> bool {
         self.machines.iter().any(|it| it.key.is_some())
             || self.faults.iter().any(|it| matches!(it.what, What::Steal | What::Delete))
+    }
+
+    /// Whether the gate of some machine waits for a cache.
+    pub fn knows(&self) -> bool {
+        self.machines.iter().any(|it| it.knows.is_some())
     }
 
     /// When the last fault has ended.
@@ -226,6 +235,7 @@ impl What {
             Class::LeaseReads => "lease reads",
             Class::Watches => "watches",
             Class::Work => "workload writes",
+            Class::CacheReads => "lists for caches",
         };
         let way = |way| match way {
             Way::Up => "up",

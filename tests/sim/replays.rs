@@ -30,8 +30,8 @@ fn seed_69() {
         leases: 1,
         layers: Layers { fence: false, early: false },
         machines: vec![
-            Machine { work: WhileLeading, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 240, abrupt: false },
-            Machine { work: WhileLeading, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 156, abrupt: false },
+            Machine { work: WhileLeading, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 240, abrupt: false, knows: None },
+            Machine { work: WhileLeading, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 156, abrupt: false, knows: None },
         ],
         faults: vec![
             Fault { at: 5552, length: 15625, target: Holder, what: Freeze },
@@ -51,7 +51,7 @@ fn seed_3169() {
         leases: 1,
         layers: Layers { fence: false, early: false },
         machines: vec![
-            Machine { work: WhileLeading, key: Some("low"), drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 496, abrupt: false },
+            Machine { work: WhileLeading, key: Some("low"), drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 496, abrupt: false, knows: None },
         ],
         faults: vec![
             Fault { at: 14168, length: 9223, target: All, what: Hold(Up, LeaseReads) },
@@ -70,8 +70,8 @@ fn seed_3417() {
         leases: 1,
         layers: Layers { fence: false, early: true },
         machines: vec![
-            Machine { work: Gated, key: None, drift: -4654, wall: 0, pooled: false, timing: "20/15/2", request_deadline: false, pace: 187, abrupt: false },
-            Machine { work: Beside, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 156, abrupt: false },
+            Machine { work: Gated, key: None, drift: -4654, wall: 0, pooled: false, timing: "20/15/2", request_deadline: false, pace: 187, abrupt: false, knows: None },
+            Machine { work: Beside, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 156, abrupt: false, knows: None },
         ],
         faults: vec![
             Fault { at: 8424, length: 14000, target: All, what: Server(Hang, LeaseWrites) },

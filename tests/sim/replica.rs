@@ -2,26 +2,25 @@
 //! tries to write all the time.
 
 use crate::{
+    cache::Cache,
     gateway::identity,
     layered::Layered,
-    line::{Line, TERM},
+    line::Line,
     machine::Process,
     net::Shared,
     orders::{Computing, GiveUp},
     plan::{Machine, Work},
     seen::Away,
+    work::write,
 };
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
-use http::{Request, header};
-use kube_client::{
-    Client,
-    client::{Body, ClientBuilder},
-};
+use kube_client::{Client, client::ClientBuilder};
 use kube_leader_gate::{
     CancellationToken, Election, Identity, Leadership,
     election::{LeaseEnd, Priority},
     leadership::Term,
     lease::LeasePool,
+    testing::ApiServer,
 };
 use std::{
     future::{Future, poll_fn},
@@ -29,20 +28,12 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use tokio::{
-    select,
-    task::JoinSet,
-    time::{sleep, timeout},
-};
+use tokio::{select, task::JoinSet, time::sleep};
 
 /// How many writes one workload has under way.
 const WRITES: usize = 3;
-/// A workload gives a write up after this time, and tries again.
-const PATIENCE: Duration = Duration::from_secs(4);
 /// How long work goes on after it was told to end, at most. Its grace is longer.
 const LINGERS: Duration = Duration::from_millis(3_500);
-/// One of so many writes is given up after any time before that.
-const IMPATIENT: u8 = 8;
 
 /// A running replica.
 #[derive(Debug)]
@@ -52,6 +43,8 @@ pub struct Replica {
     pub leaderships: Vec<Leadership>,
     /// The term, by its token, in which the gate of each lease has closed.
     pub closed: Vec<Option<u64>>,
+    /// The cache for which the gate of each lease waits, if this replica knows.
+    pub caches: Vec<Option<Cache>>,
     pub stop: CancellationToken,
     pub give_up: Arc<GiveUp>,
     pub computing: Arc<Computing>,
@@ -90,6 +83,7 @@ pub fn lease_name(lease: usize) -> String {
 impl Replica {
     pub fn boot(
         net: &Shared,
+        server: &ApiServer,
         number: usize,
         machine: Machine,
         leases: usize,
@@ -121,7 +115,7 @@ impl Replica {
             computing: computing.clone(),
             layered: layered.clone(),
         };
-        let leaderships = process.run(net, async {
+        let (leaderships, caches) = process.run(net, async {
             let pool = machine.pooled.then(|| LeasePool::over(connect.clone()).expect("a client"));
             // tokio wakes those who wait for one `watch` channel in an order that no seed decides. So only one election
             // shares the watch.
@@ -141,7 +135,11 @@ impl Replica {
                     Some(pool) => builder.build_in(pool),
                     None => builder.build_in(&LeasePool::over(connect.clone()).expect("a client")),
                 };
-                let election = election.expect("a valid election");
+                let mut election = election.expect("a valid election");
+                let cache = machine.knows.map(|_| Cache::new(&line, server, lease));
+                if let Some(cache) = &cache {
+                    election = cache.hold_shut(election);
+                }
                 let leadership = election.leadership();
                 let (site, tell) = (site(lease), tell.clone());
                 tokio::spawn(async move {
@@ -149,14 +147,15 @@ impl Replica {
                     // The simulation may be over.
                     let _ = tell.send((lease, end));
                 });
-                leadership
+                (leadership, cache)
             });
-            elections.collect()
+            elections.unzip()
         });
         Self {
             process,
             leaderships,
             closed: vec![None; leases],
+            caches,
             stop,
             give_up,
             computing,
@@ -273,18 +272,7 @@ impl Site {
                     () = &mut pause, if under_way.len() < WRITES => break,
                 }
             }
-            under_way.push(write(client.clone(), self.lease, term, number));
+            under_way.push(write(client.clone(), identity(self.line.machine), self.lease, term, number));
         }
     }
-}
-
-async fn write(client: Client, lease: usize, term: Option<u64>, number: u64) {
-    let request = Request::patch(format!("/api/v1/namespaces/default/configmaps/work-{lease}"))
-        .header(header::CONTENT_TYPE, "application/merge-patch+json")
-        .header(TERM, term.unwrap_or(0))
-        .body(Body::from(format!(r#"{{"data":{{"number":"{number}"}}}}"#).into_bytes()))
-        .expect("a request");
-    // A follower's write is rejected, and any write may be lost.
-    let patience = if fastrand::u8(..IMPATIENT) == 0 { PATIENCE.mul_f64(fastrand::f64()) } else { PATIENCE };
-    let _ = timeout(patience, client.send(request)).await;
 }

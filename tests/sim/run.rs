@@ -5,6 +5,7 @@ use crate::{
     judge,
     messages::Messages,
     plan::{Plan, What},
+    seen::Openings,
     world::{Exit, World},
 };
 use kube_leader_gate::{LeaseTiming, election::LeaseEnd};
@@ -16,6 +17,13 @@ use std::{
 
 /// The first write of a run comes this soon.
 const FIRST: u64 = 3_000;
+/// So much later no gate waits in vain any more. A cache without its watch learns that after 11 s, waits for an answer that never
+/// comes for 4 s, pauses, and is late twice: so 20 s after the last fault each cache is well. A candidate that takes the lease
+/// just before that waits for 10 s, and gives it up.
+const CATCHES_UP: u64 = 30_000;
+/// A candidate whose gate has waited in vain stays away for so long, and twice as long each further time.
+const AWAY: u64 = 1_000;
+const LONGEST_AWAY: u64 = 60_000;
 /// How long a run goes on after all is well again.
 const STEADY: u64 = 1_000;
 /// After a release, another candidate writes this long after a lease duration at most. No candidate waits for the end of the
@@ -33,6 +41,9 @@ pub struct Outcome {
     /// How often terms ended and followed each other, by kind.
     pub terms: BTreeMap<String, u64>,
     pub writes: u64,
+    /// Whether the gates of some machines have waited for caches.
+    pub knows: bool,
+    pub openings: Openings,
     /// How long it took until a workload wrote again after the last fault.
     pub recovered: u64,
     /// How long it took until another workload wrote after the lease was released.
@@ -63,6 +74,13 @@ pub fn recovers_within(timing: LeaseTiming) -> u64 {
     u64::try_from(sum.as_millis()).unwrap_or(0) * 1_006 / 1_000
 }
 
+/// How much longer it may take if gates wait for caches. Each candidate may be away.
+fn catches_up_within(world: &World<'_>) -> u64 {
+    let Openings { asked, opened, .. } = world.net.get().seen.openings;
+    let away = LONGEST_AWAY.min(AWAY << asked.saturating_sub(opened).min(16));
+    if world.plan.knows() { CATCHES_UP + away } else { 0 }
+}
+
 /// How long after the order a process has stopped, at most: 5 s of grace, 10 s of drain, the time for an unanswered write,
 /// and five calls.
 fn stops_within(timing: LeaseTiming) -> u64 {
@@ -83,6 +101,8 @@ fn play(world: &mut World<'_>) -> Outcome {
     judge::judge(world, &log, &mut outcome);
     let mut net = world.net.get();
     outcome.messages = net.messages.iter().sum();
+    outcome.knows = plan.knows();
+    outcome.openings = net.seen.openings;
     outcome.faults.clone_from(&world.counts);
     outcome.kinds.clone_from(&world.kinds);
     let past = net.log.iter().filter(|line| line.ends_with(PAST)).count();
@@ -116,8 +136,8 @@ pub fn pass_until(world: &mut World<'_>, end: u64) {
 
 /// Waits until each lease has a workload that writes.
 fn recover(world: &mut World<'_>, over: u64) -> u64 {
-    let within = recovers_within(world.plan.longest());
     loop {
+        let within = recovers_within(world.plan.longest()) + catches_up_within(world);
         let lost = world.net.get().seen.written.iter().position(|it| it.is_none_or(|at| at <= over));
         let Some(lease) = lost else { break };
         if world.now() > over + within {
@@ -146,9 +166,10 @@ fn hand_over(world: &mut World<'_>) -> u64 {
     let released = |it: &Exit| it.machine == holder && it.ends[0] == LeaseEnd::Released;
     let released = !away && world.exits.last().is_some_and(released);
     let lease = u64::try_from(world.plan.longest().lease_duration().as_millis()).unwrap_or(u64::MAX);
-    let within = if released { lease + FOLLOWS } else { recovers_within(world.plan.longest()) };
+    let plain = if released { lease + FOLLOWS } else { recovers_within(world.plan.longest()) };
     let stopped = world.now();
     while world.net.get().seen.written[0].is_none_or(|at| at <= stopped + 10) {
+        let within = plain + catches_up_within(world);
         if world.now() > stopped + within {
             world
                 .net

@@ -5,6 +5,7 @@ use crate::{
     gateway::PAST,
     plan::Plan,
     run::{Outcome, recovers_within, run},
+    seen::Openings,
     shrink::shrink,
 };
 use kube_leader_gate::LeaseTiming;
@@ -34,8 +35,12 @@ pub struct Sum {
     pub writes: u64,
     pub messages: u64,
     pub length: u64,
-    pub slowest: u64,
-    pub handed_over: u64,
+    /// Of runs whose machines do not know, and of runs in which some do.
+    pub slowest: [u64; 2],
+    pub handed_over: [u64; 2],
+    /// Runs in which machines know.
+    pub knows: u64,
+    pub openings: Openings,
     /// The lowest seed that failed, and what it found.
     pub failed: Option<(u64, Vec<String>)>,
 }
@@ -49,8 +54,11 @@ impl Sum {
         self.writes += outcome.writes;
         self.messages += outcome.messages;
         self.length += outcome.length;
-        self.slowest = self.slowest.max(outcome.recovered);
-        self.handed_over = self.handed_over.max(outcome.handed_over);
+        let of = usize::from(outcome.knows);
+        self.slowest[of] = self.slowest[of].max(outcome.recovered);
+        self.handed_over[of] = self.handed_over[of].max(outcome.handed_over);
+        self.knows += u64::from(outcome.knows);
+        self.openings.add(outcome.openings);
         if !outcome.violations.is_empty() && self.failed.as_ref().is_none_or(|(first, _)| seed < *first) {
             self.failed = Some((seed, outcome.violations.into_iter().collect()));
         }
@@ -67,6 +75,8 @@ impl Sum {
         assert!(self.handovers() > 2 * self.seeds, "only {} handovers", self.handovers());
         assert!(self.writes > 50 * self.seeds, "only {} writes", self.writes);
         assert!(self.faults.get(PAST).is_some_and(|it| *it > 0), "no {PAST}");
+        assert!(self.openings.opened > self.seeds / 2, "{:?}", self.openings);
+        assert!(self.openings.behind > self.seeds / 20, "{:?}", self.openings);
         for kind in ["a release", "an expiry", "a deletion"] {
             let count = self.terms.get(&format!("handovers after {kind}"));
             assert!(count.is_some_and(|it| *it > 0), "no handover after {kind}");
@@ -79,9 +89,19 @@ impl Sum {
         println!("{:>8}  workload writes took effect", self.writes);
         println!(
             "{:>8}  ms at most from the last fault to a write; allowed are {most}, and 5 s more beside a longer lease",
-            self.slowest
+            self.slowest[0]
         );
-        println!("{:>8}  ms at most from a release to a write of another candidate", self.handed_over);
+        println!("{:>8}  ms at most from a release to a write of another candidate", self.handed_over[0]);
+        println!("{:>8}  runs in which gates wait for caches", self.knows);
+        let Openings { asked, behind, opened } = self.openings;
+        println!("{asked:>8}  gates began to wait for a cache");
+        println!("{behind:>8}  of these caches were behind");
+        println!("{opened:>8}  of these gates opened");
+        println!("{:>8}  ms at most from the last fault to a write, in these runs", self.slowest[1]);
+        println!(
+            "{:>8}  ms at most from a release to a write of another candidate, in these runs",
+            self.handed_over[1]
+        );
         println!("{:>8}  log messages", self.messages);
         println!("{:>8}  handovers", self.handovers());
         self.terms.iter().for_each(|(what, count)| println!("{count:>8}  {what}"));

@@ -45,7 +45,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     plans.extend(with(&|it| it.layers.fence = false));
     plans.extend(with(&|it| it.layers.early = false));
     for place in 0..plan.machines.len() {
-        let plainer: [fn(&mut Machine); 7] = [
+        let plainer: [fn(&mut Machine); 9] = [
             |it| it.key = None,
             |it| it.drift = 0,
             |it| it.wall = 0,
@@ -53,6 +53,8 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
             |it| it.timing = TIMINGS[0],
             |it| it.request_deadline = false,
             |it| it.abrupt = false,
+            |it| it.knows = None,
+            |it| it.knows = it.knows.map(|_| 0),
         ];
         for change in plainer {
             plans.extend(with(&|it| change(&mut it.machines[place])));

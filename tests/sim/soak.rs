@@ -66,6 +66,7 @@ fn plan(first: u64, scenes: u64) -> Plan {
         request_deadline: work == Work::Gated,
         pace: 300,
         abrupt: work == Work::Beside,
+        knows: None,
     };
     let mut faults = Vec::new();
     for scene in 0..scenes {

@@ -2,21 +2,25 @@
 //! next.
 
 use crate::{
-    gateway,
+    gates, gateway,
     kubelet::Kubelets,
     layered::Layered,
     machine::{Process, Step},
     net::Shared,
     plan::{self, Plan, What},
     replica::{Replica, lease_name},
+    work,
 };
 use fastrand::Rng;
 use kube_leader_gate::{
     election::LeaseEnd,
-    testing::{ApiServer, FaultGuard},
+    testing::{ApiServer, Fault, FaultGuard},
 };
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 use tokio::time::Instant;
 
 /// The longest step, in milliseconds. A message that a timer sends within a step arrives at its end at the earliest.
@@ -36,6 +40,8 @@ pub struct World<'a> {
     /// Which machines each fault has hit.
     pub hit: BTreeMap<usize, Vec<usize>>,
     pub guards: BTreeMap<usize, Vec<FaultGuard>>,
+    /// They make the watches of caches late.
+    _late: Vec<FaultGuard>,
     /// How often each kind of fault has hit something.
     pub counts: BTreeMap<String, u64>,
     /// Which kinds of faults have hit something.
@@ -95,10 +101,17 @@ impl<'a> World<'a> {
         let mut gateway = Process::new(None, 0, 0, chance.fork());
         let epoch = gateway.run(&net, async { Instant::now() });
         for lease in 0..plan.leases {
-            let path = format!("/api/v1/namespaces/default/configmaps/work-{lease}");
-            let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": format!("work-{lease}") } });
-            gateway.run(&net, async { server.put("outsider", &path, map).map(drop).expect("a config map") });
+            let map =
+                json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": work::name(lease) } });
+            let put =
+                async { server.put("outsider", &work::path(lease), map).map(drop).expect("a config map") };
+            gateway.run(&net, put);
         }
+        let late = plan.machines.iter().enumerate().filter_map(|(host, machine)| {
+            let late = Fault::late_watch(Duration::from_millis(machine.knows?));
+            Some(server.inject(late.user(gateway::identity(host)).resource("configmaps")))
+        });
+        let late = late.collect();
         let hosts = plan.machines.iter().map(|machine| Host {
             machine: *machine,
             chance: chance.fork(),
@@ -122,6 +135,7 @@ impl<'a> World<'a> {
             hosts,
             hit,
             guards,
+            _late: late,
             counts,
             kinds,
             exits,
@@ -155,7 +169,8 @@ impl<'a> World<'a> {
         let Host { machine, chance, replica, told, .. } = &mut self.hosts[host];
         *told = None;
         let process = Process::new(Some(host), now, machine.drift, chance.fork());
-        *replica = Some(Replica::boot(&self.net, host, *machine, self.plan.leases, process, &site));
+        *replica =
+            Some(Replica::boot(&self.net, &self.server, host, *machine, self.plan.leases, process, &site));
         self.exits.iter_mut().filter(|it| it.machine == host).for_each(|it| it.until = it.until.min(now));
         self.note(&format!("m{host} boots"));
     }
@@ -207,10 +222,15 @@ impl<'a> World<'a> {
         for host in &mut self.hosts {
             host.step(&self.net, now, end);
         }
+        for lease in 0..self.plan.leases {
+            gates::look_at_caches(&self.net, &self.server, lease, replicas(&mut self.hosts));
+        }
         self.gateway.step(&self.net, now, end, Step::Run);
         self.net.get().now = end;
         (0..self.hosts.len()).for_each(|host| self.take_in_an_exit(host));
-        self.look_at_the_gates();
+        for lease in 0..self.plan.leases {
+            gates::look(&self.net, lease, replicas(&mut self.hosts));
+        }
     }
 
     fn take_in_an_exit(&mut self, host: usize) {
@@ -227,41 +247,6 @@ impl<'a> World<'a> {
             self.end_process(host, replica, true);
             self.ended.push((host, at));
             self.report_end(host);
-        }
-    }
-
-    /// At no moment two processes lead by the same lease. No gate is open in a process that sees another holder, or again in
-    /// a term in which it has closed (rule S4).
-    fn look_at_the_gates(&mut self) {
-        for lease in 0..self.plan.leases {
-            let leads =
-                |host: &Host| host.replica.as_ref().is_some_and(|it| it.leaderships[lease].is_leader());
-            let leaders: Vec<_> = (0..self.hosts.len()).filter(|it| leads(&self.hosts[*it])).collect();
-            if leaders.len() > 1 {
-                let name = lease_name(lease);
-                self.net.get().violate(format!("two lead: machines {leaders:?} lead by {name} at once"));
-            }
-            for (number, host) in self.hosts.iter_mut().enumerate() {
-                let Some(replica) = &mut host.replica else { continue };
-                let (leadership, closed) = (&replica.leaderships[lease], &mut replica.closed[lease]);
-                let (state, can_write) = (leadership.state(), leadership.can_write());
-                let term = state.term.and_then(|term| term.fencing_token());
-                if state.closing {
-                    *closed = term;
-                }
-                if can_write && term.is_some() && *closed == term {
-                    self.net
-                        .get()
-                        .violate(format!("reopens: machine {number} writes in a term that it ends"));
-                }
-                let holder = leadership.holder();
-                let is_its_own = holder.as_deref() == Some(gateway::identity(number).as_str());
-                if !is_its_own && can_write {
-                    self.net
-                        .get()
-                        .violate(format!("goes on: machine {number} writes, and sees the holder {holder:?}"));
-                }
-            }
         }
     }
 
@@ -287,6 +272,11 @@ impl Host {
         }
         replica.process.step(net, from, to, how);
     }
+}
+
+/// The running replicas, with the numbers of their machines.
+fn replicas(hosts: &mut [Host]) -> impl Iterator<Item = (usize, &mut Replica)> {
+    hosts.iter_mut().enumerate().filter_map(|(number, host)| Some((number, host.replica.as_mut()?)))
 }
 
 pub fn path(lease: usize) -> String {
