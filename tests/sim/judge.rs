@@ -12,7 +12,7 @@ use kube_leader_gate::{
     election::LeaseEnd,
     testing::{Judge, LeaseTerm, LogTime, StrayKind, StrayWrite, SuccessionKind, TermEnding, WriteRecord},
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 /// Clocks that drift make a lease shorter by this part, at most.
 const SHORTER: f64 = 0.99;
@@ -79,7 +79,7 @@ fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: 
         let (before, after) = (&pair[0], &pair[1]);
         let key =
             |user: &str| users.iter().position(|it| it == user).and_then(|it| world.plan.machines[it].key);
-        let early = after.acquired.at < before.heard.at + before.duration.mul_f64(SHORTER);
+        let early = after.acquired.at < before.heard.at + lasts(records, before).mul_f64(SHORTER);
         // Any key precedes none, and the outsider has none.
         let precedes = match key(&after.user) {
             Some("high") => key(&before.user) != Some("high"),
@@ -108,6 +108,16 @@ fn one_lease(world: &World<'_>, lease: usize, records: &[WriteRecord], outcome: 
     writes.sort_by_key(|it| it.completed);
     after_exits(world, lease, &writes, &mut found);
     after_steps_down(world, lease, &writes, &mut found);
+}
+
+/// How long the holder of a term counts on its claim. While it waits for a former holder, it stores a longer duration in the
+/// lease, for other electors alone: the candidates here read the duration and the list of former holders in its claim.
+fn lasts(records: &[WriteRecord], term: &LeaseTerm) -> Duration {
+    let acquires = |it: &&WriteRecord| it.user == term.holder && it.completed == Some(term.acquired);
+    let lease = records.iter().find(acquires).and_then(|it| it.lease.as_ref());
+    let claim = lease.and_then(|it| it.annotations.get("kube-leader-gate/claim"));
+    let claimed = claim.and_then(|it| it.split(' ').nth(3)?.strip_suffix('s')?.parse().ok());
+    claimed.map_or(term.duration, |claimed| term.duration.min(Duration::from_secs(claimed)))
 }
 
 /// Whether the holder's process had ended, and its writes had settled, before another candidate took the lease. Its claim

@@ -81,3 +81,24 @@ fn seed_3417() {
         ],
     });
 }
+
+/// A candidate that waits for a former holder stores the longer duration of that one in the lease, for other electors. The
+/// judge once took it for the theft of a live lease that another candidate counted on the duration in the claim.
+#[rustfmt::skip]
+#[test]
+fn seed_9343() {
+    replay(&Plan {
+        seed: 9343,
+        leases: 1,
+        layers: Layers { fence: false, early: false },
+        machines: vec![
+            Machine { work: Beside, key: Some("high"), drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 443, abrupt: false, knows: None },
+            Machine { work: WhileLeading, key: None, drift: 0, wall: 0, pooled: false, timing: "20/15/2", request_deadline: false, pace: 198, abrupt: false, knows: None },
+        ],
+        faults: vec![
+            Fault { at: 20347, length: 1, target: Machine(0), what: GiveUp },
+            Fault { at: 33964, length: 1, target: Holder, what: Steal },
+            Fault { at: 36048, length: 1, target: Holder, what: Stop },
+        ],
+    });
+}
