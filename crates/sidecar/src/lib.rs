@@ -38,6 +38,7 @@ mod upstream;
 pub use crate::{
     args::{Args, Order},
     failure::{Failure, chain},
+    lead_if::Page,
     probe::Probe,
     run::Sidecar,
 };
