@@ -33,7 +33,7 @@
 //! # What to read
 //!
 //! 1. [Getting started](guide::getting_started): from an empty folder to two replicas.
-//! 2. [The guarantees](guide::guarantees): the rules S1 to S15, and what does not hold. Each rule has tests that carry
+//! 2. [The guarantees](guide::guarantees): the rules S1 to S16, and what does not hold. Each rule has tests that carry
 //!    its number.
 //! 3. [Production](guide::production), before the first rollout: manifests, permissions and a checklist.
 //! 4. [Troubleshooting](guide::troubleshooting), when something is wrong: from an error or a line of the log to its

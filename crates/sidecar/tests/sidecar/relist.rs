@@ -1,7 +1,7 @@
 //! What becomes of the program's watches when its replica begins to lead.
 
 use crate::{
-    callers::{Caller, MAPS, get, request},
+    callers::{Caller, MAPS, request},
     process::Sidecar,
     upstream::Upstream,
     wait::{SOON, within},
@@ -73,22 +73,6 @@ async fn watch_of_a_leader_goes_on() {
         put(&upstream, name);
         shows(&mut watch, name).await;
     }
-}
-
-#[tokio::test]
-async fn lists_and_logs_are_left_alone() {
-    let upstream = Upstream::start().await;
-    let [mut a, b] = two(&upstream, &[]).await;
-    put(&upstream, "x");
-    let held = upstream.hold();
-    let list = tokio::spawn({
-        let addr = b.addr;
-        async move { get(addr, MAPS).await }
-    });
-    a.process.signal(Signal::TERM);
-    drop(held);
-    b.leads().await;
-    assert_eq!(within(SOON, "the list", list).await.unwrap().json()["items"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
