@@ -102,3 +102,31 @@ fn seed_9343() {
         ],
     });
 }
+
+/// A candidate stopped while an acquisition of it had no answer. It said that it had released the lease, although no read
+/// that was sent late enough had shown that the acquisition did not land.
+#[rustfmt::skip]
+#[test]
+fn seed_12559() {
+    replay(&Plan {
+        seed: 12559,
+        leases: 2,
+        layers: Layers { fence: false, early: false },
+        machines: vec![
+            Machine { work: WhileLeading, key: None, drift: 0, wall: 0, pooled: false, timing: "20/15/2", request_deadline: false, pace: 416, abrupt: false, knows: None },
+            Machine { work: Gated, key: None, drift: 0, wall: 0, pooled: false, timing: "15/10/2", request_deadline: false, pace: 182, abrupt: false, knows: Some(2000) },
+        ],
+        faults: vec![
+            Fault { at: 6162, length: 1, target: Holder, what: Steal },
+            Fault { at: 15413, length: 10573, target: Holder, what: Kill },
+            Fault { at: 24348, length: 9000, target: Machine(1), what: Delay(Down, LeaseWrites, 1724, 3224) },
+            Fault { at: 25348, length: 7000, target: Holder, what: Stop },
+            Fault { at: 31102, length: 9000, target: Machine(1), what: Delay(Down, LeaseReads, 900, 1300) },
+            Fault { at: 31102, length: 4500, target: Machine(1), what: Delay(Down, Watches, 2000, 3000) },
+            Fault { at: 31602, length: 2250, target: Machine(0), what: Stop },
+            Fault { at: 33924, length: 7307, target: Holder, what: Server(Drop, Any) },
+            Fault { at: 34255, length: 13252, target: Holder, what: Starve(335) },
+            Fault { at: 37981, length: 4500, target: Machine(1), what: Stop },
+        ],
+    });
+}

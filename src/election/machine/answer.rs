@@ -49,6 +49,7 @@ impl Machine {
     /// A read is consistent.
     fn read(&mut self, lease: Option<LeaseRecord>, flight: &Flight, now: Moment) {
         self.known.looked_at = now;
+        self.calls.pending_claim.take_if(|(_, until)| *until <= flight.sent);
         // A create has met the lease of another candidate, which no look has shown.
         let has_met_another = self.known.staleness == Staleness::Stale && self.calls.over.is_empty();
         if flight.settles {

@@ -24,6 +24,7 @@ pub(super) struct Calls {
     /// The version that the last write was to swap. Empty if that write was to create the lease.
     pub(super) over: String,
     /// An acquisition without an answer: the version that it swaps (empty if it creates the lease), and until when it may land.
+    /// Only a read that is sent after this moment shows that it has not landed.
     pub(super) pending_claim: Option<(String, Moment)>,
 }
 
@@ -68,8 +69,8 @@ impl Calls {
     }
 
     /// Whether a write without an answer may still give the lease, of this version, to this candidate.
-    pub(super) fn pending_claim_may_land(&self, version: &str, now: Moment) -> bool {
-        self.pending_claim.as_ref().is_some_and(|(over, until)| over == version && now < *until)
+    pub(super) fn pending_claim_may_land(&self, version: &str) -> bool {
+        self.pending_claim.as_ref().is_some_and(|(over, _)| over == version)
     }
 }
 

@@ -162,7 +162,7 @@ impl Machine {
             (Staleness::Stale, _) | (Staleness::Unsure, None) => Want::Call(LeaseCall::Read, now),
             (_, Some(_)) if stops => self.release_or_wait(now),
             (_, Some(stored)) => self.wants_rid_of(stored, now),
-            _ if stops => self.wants_to_stop(stored, now),
+            _ if stops => self.wants_to_stop(stored),
             _ => self.wants_to_take(stored, free_from, now),
         }
     }
@@ -194,9 +194,9 @@ impl Machine {
     }
 
     /// This candidate stops, and the lease shows no claim of it.
-    fn wants_to_stop(&self, stored: Option<&Stored>, now: Moment) -> Want {
+    fn wants_to_stop(&self, stored: Option<&Stored>) -> Want {
         let version = stored.map_or("", |stored| stored.record.resource_version());
-        if self.calls.pending_claim_may_land(version, now) {
+        if self.calls.pending_claim_may_land(version) {
             let soon = self.timing.retry_period() / 8;
             return Want::Call(LeaseCall::Read, self.known.looked_at.saturating_add(soon));
         }

@@ -161,7 +161,7 @@ impl Stage {
 
     // --- the server ---
 
-    fn answer(&mut self, call: &Call) -> Answer {
+    pub(super) fn answer(&mut self, call: &Call) -> Answer {
         match self.answers.pop_front() {
             Some(answer) => {
                 if self.lands {

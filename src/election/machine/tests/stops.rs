@@ -132,6 +132,32 @@ fn a_stop_releases_an_acquisition_that_lands_late() {
     assert!(stage.holder().is_empty() && stage.calls.contains(&Release));
 }
 
+/// The answer to a read takes long. It was sent before the acquisition landed, so it does not show it.
+#[test]
+fn a_stop_believes_only_a_read_that_was_sent_after_an_acquisition_could_land() {
+    let mut stage = Stage::new();
+    stage.answers.push_back(Ok(stage.record()));
+    let mut acquisition = None;
+    stage.play(6, |stage, call| {
+        if call.what == Acquire {
+            acquisition = Some(call.clone());
+            return Err(error(ErrLockKind::Timeout));
+        }
+        stage.answer(call)
+    });
+    stage.order(Intent::Leave);
+    stage.play(seconds(20), |stage, call| {
+        let answer = stage.carry_out(call);
+        if let Some(acquisition) = acquisition.take() {
+            stage.now = stage.now.saturating_add(Duration::from_secs(6));
+            stage.carry_out(&acquisition).unwrap();
+        }
+        answer
+    });
+    assert_eq!(stage.done, Some(Ok(())));
+    assert!(stage.holder().is_empty() && stage.calls.contains(&Release), "{:?}", stage.calls);
+}
+
 /// An API server takes an acquisition even later, when this process has left the lease already.
 #[test]
 fn an_acquisition_that_lands_after_the_end_of_a_stop_is_released() {
