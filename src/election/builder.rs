@@ -5,11 +5,10 @@ use super::{
     candidate::{Alive, Candidate, Profile},
     hooks::Hooks,
     layer::{self, LockContext, LockLayer, WrapLock},
-    lead_if::Checks,
     liveness::Liveness,
     observers::Observers,
-    opening::Conditions,
     priority::Priority,
+    program::Program,
     report::rank_troubles,
     running,
 };
@@ -45,8 +44,7 @@ pub struct ElectionBuilder {
     request_deadline: bool,
     clock: Arc<dyn Clock>,
     observers: Observers,
-    conditions: Conditions,
-    checks: Checks,
+    program: Program,
     lock_layers: Vec<WrapLock>,
     runs_here: fn(u64) -> bool,
 }
@@ -70,8 +68,7 @@ impl Election {
             request_deadline: true,
             clock: Arc::new(BootClock),
             observers: Observers::default(),
-            conditions: Conditions::default(),
-            checks: Checks::default(),
+            program: Program::new(),
             lock_layers: Vec::new(),
             runs_here: running::runs_here,
         }
@@ -146,9 +143,9 @@ impl ElectionBuilder {
     /// 3. While the check says no, [`Candidate::trouble`] gives the reason, and so do the log, `/readyz` and `/leader`. So the
     ///    replica is not ready, and a rollout waits for it.
     ///
-    /// A task of the election calls `check` four times a second, so it must not block: let a task of yours find the answer, and
-    /// let the check read it. If it blocks all the same, it may stop the runtime, and with it the election: the gate closes at
-    /// the deadline. If the runtime goes on, a check that has not returned within the tolerance says no. So does one that panics.
+    /// The election's own task calls `check` four times a second, so it must not block: let a task of yours find the answer, and
+    /// let the check read it. If it blocks all the same, this replica does not renew the lease: the gate closes at the deadline,
+    /// and [`Candidate::check`] says that the election is stuck. A check that panics says no.
     ///
     /// ```
     /// use kube_leader_gate::Election;
@@ -164,20 +161,20 @@ impl ElectionBuilder {
         mut self,
         check: impl Fn() -> Result<(), E> + Send + Sync + 'static,
     ) -> Self {
-        self.checks.add(check);
+        self.program.lead_if.add(check);
         self
     }
 
     /// Sets for how long a holder leads on while a check of [`lead_if`](Self::lead_if) says no. Default: a retry period.
     pub fn lead_if_tolerance(mut self, tolerance: Duration) -> Self {
-        self.checks.tolerance = Some(tolerance);
+        self.program.lead_if.tolerance = Some(tolerance);
         self
     }
 
     /// Sets how long the gate of a new term waits for what [`Election::open_when`] names. After that, this replica gives the
     /// lease up. Default: 10 s. It has to be longer than zero.
     pub fn open_timeout(mut self, open_timeout: Duration) -> Self {
-        self.conditions.timeout = open_timeout;
+        self.program.opening.timeout = open_timeout;
         self
     }
 
@@ -318,12 +315,13 @@ impl ElectionBuilder {
     }
 
     fn build_over(
-        self,
+        mut self,
         lock: impl FnOnce(LeaseName) -> Result<BoxLock, ErrBuild>,
     ) -> Result<Election, ErrBuild> {
         let lease = LeaseName::new(self.namespace, self.name).map_err(ErrBuild::Invalid)?;
         self.policy.validate().map_err(ErrBuild::Invalid)?;
-        self.conditions.validate().map_err(ErrBuild::Invalid)?;
+        self.program.opening.validate().map_err(ErrBuild::Invalid)?;
+        self.program.lead_if.tolerance.get_or_insert(self.timing.retry_period());
         let identity = match self.identity {
             Some(identity) => identity,
             None => Identity::infer().map_err(ErrBuild::Invalid)?,
@@ -350,8 +348,7 @@ impl ElectionBuilder {
             drain_timeout: self.drain_timeout,
             grace: self.grace,
             observers: self.observers,
-            conditions: self.conditions,
-            checks: self.checks,
+            program: self.program,
             priority: self.priority,
             policy: self.policy,
             request_deadline: self.request_deadline,

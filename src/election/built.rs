@@ -3,10 +3,9 @@
 use super::{
     candidate::{Alive, Candidate, Profile},
     client::{Attended, Connections, ReadsOnly, WrappedClient},
-    lead_if::Checks,
     observers::Observers,
-    opening::Conditions,
     priority::Priority,
+    program::Program,
 };
 use crate::{
     api::without_secrets,
@@ -62,8 +61,7 @@ pub struct Election {
     pub(super) grace: Duration,
     pub(super) alive: Alive,
     pub(super) observers: Observers,
-    pub(super) conditions: Conditions,
-    pub(super) checks: Checks,
+    pub(super) program: Program,
     pub(super) priority: Option<Priority>,
     pub(super) policy: Policy,
     pub(super) request_deadline: bool,
@@ -207,7 +205,7 @@ impl Election {
         F: Future<Output = Result<(), E>> + Send + 'static,
         E: fmt::Display,
     {
-        self.conditions.add(condition);
+        self.program.opening.add(condition);
         self
     }
 

@@ -41,17 +41,16 @@ mod hooks;
 #[cfg(feature = "internal")]
 pub(crate) mod internal;
 pub(crate) mod layer;
-mod lead_if;
 #[allow(missing_docs, reason = "only `internal` shows it")]
 mod lease_watch;
 mod liveness;
 #[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows it")]
 pub(crate) mod machine;
 mod observers;
-mod opening;
 mod panics;
 #[allow(missing_docs, clippy::must_use_candidate, reason = "only `internal` shows some of it")]
 mod priority;
+mod program;
 mod report;
 mod retreat;
 mod running;
@@ -62,7 +61,7 @@ mod work;
 #[cfg(feature = "metrics")]
 pub(crate) use self::hooks::{LeaseCall, LeaseHook};
 #[cfg(feature = "runtime")]
-pub(crate) use self::opening::note_missing;
+pub(crate) use self::program::note_missing;
 pub use self::{
     builder::ElectionBuilder,
     built::{Election, ErrBuild},

@@ -3,10 +3,9 @@
 use super::{
     candidate::Profile,
     hooks::LeaseCall,
-    lead_if::Refusal,
     lease_watch::{WORKS, WatchNews},
     machine::{Call, Machine},
-    opening::Opening,
+    program::{OPENING, REFUSED},
 };
 use crate::{
     leadership::{Grantor, Moment},
@@ -29,8 +28,6 @@ pub(super) struct Report {
     watched: Option<Watched>,
     /// How many watches in a row have shown nothing, although the lease exists.
     mute: u32,
-    /// Why this candidate has given the lease up before its gate has opened. None once this candidate or another one leads.
-    given_up: Option<String>,
 }
 
 // The sorts of trouble.
@@ -38,8 +35,6 @@ const STUCK: &str = "lease calls stay on a connection that hangs";
 const CALLS: &str = "lease calls fail";
 const FORMER: &str = "no candidate may lead before a former holder's time is over";
 const ODDITY: &str = "the lease makes no sense";
-const OPENING: &str = "the gate of a new term stays shut";
-const REFUSED: &str = "this replica leads only if its own check says yes";
 const QUESTION: &str = "the lease is kept for a candidate that has asked for it";
 
 /// A candidate always waits for a short random time before it takes a free lease. The log names a wait from this length on.
@@ -66,7 +61,6 @@ impl Report {
             watch: RateLimitedLog::new("the lease cannot be watched; it is polled, so handovers take longer"),
             watched: None,
             mute: 0,
-            given_up: None,
         }
     }
 
@@ -117,40 +111,6 @@ impl Report {
         if let Some(hook) = &self.profile.hooks.lease {
             hook.vacant(!leads && machine.is_free(now), now);
         }
-    }
-
-    /// Tells whether a term waits for what its gate waits for, or why the last such term was given up.
-    pub(super) fn opening(
-        &mut self,
-        machine: &Machine,
-        opening: &Opening,
-        leads: bool,
-        grantor: &Grantor,
-        now: Moment,
-    ) {
-        let holder = machine.record().and_then(LeaseRecord::holder);
-        let is_led_by_another = holder.is_some_and(|holder| holder != self.profile.identity.as_str());
-        if leads || is_led_by_another {
-            self.given_up = None;
-        }
-        let waits = opening.warning(now).map(|text| ("waits", text));
-        let trouble = waits.or_else(|| self.given_up.clone().map(|text| ("given up", text)));
-        grantor.set_trouble(OPENING, trouble.as_ref().map(|(kind, text)| (*kind, text as &dyn Display)));
-    }
-
-    /// Tells why the program does not let this candidate lead, and whether it `contends`.
-    pub(super) fn refusal(&self, refusal: Option<&Refusal>, contends: bool, grantor: &Grantor) {
-        self.profile.liveness.contends.store(contends, Ordering::Release);
-        let why = refusal.and_then(|refusal| refusal.why.as_ref());
-        grantor.set_trouble(REFUSED, why.map(|why| ("check", why as &dyn Display)));
-    }
-
-    /// Takes in that this candidate gives the lease up, and stays away for this `pause`.
-    pub(super) fn gives_up(&mut self, why: &str, pause: Duration) {
-        let seconds = pause.as_secs_f64();
-        let text =
-            format!("{why}; this replica gives the lease up, and stays away for {seconds:.1} s at least");
-        self.given_up = Some(text);
     }
 
     pub(super) fn watched(&mut self, news: &WatchNews, machine: &Machine, now: Moment) {

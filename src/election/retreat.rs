@@ -13,25 +13,30 @@ const STEADY: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(super) struct Retreat {
     pauses: GrowingPause,
-    /// When the last term began, in which it has led.
-    led_from: Option<Moment>,
+    /// Since when the candidate leads.
+    leads_from: Option<Moment>,
 }
 
 impl Retreat {
     pub(super) const fn new() -> Self {
-        Self { pauses: GrowingPause::new(FIRST, LONGEST), led_from: None }
+        Self { pauses: GrowingPause::new(FIRST, LONGEST), leads_from: None }
     }
 
     /// Takes in that the candidate leads from `now` on.
     pub(super) const fn leads(&mut self, now: Moment) {
-        self.led_from = Some(now);
+        self.leads_from = Some(now);
+    }
+
+    /// Takes in that the candidate leads no more.
+    pub(super) fn loses(&mut self, now: Moment) {
+        if self.leads_from.take().is_some_and(|from| STEADY <= now.saturating_since(from)) {
+            self.pauses.reset();
+        }
     }
 
     /// Takes in that the candidate gives the lease up, and returns how long it stays away.
     pub(super) fn pause(&mut self, now: Moment) -> Duration {
-        if self.led_from.take().is_some_and(|from| STEADY <= now.saturating_since(from)) {
-            self.pauses.reset();
-        }
+        self.loses(now);
         self.pauses.after_failure()
     }
 }

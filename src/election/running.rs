@@ -104,8 +104,7 @@ impl Election {
             self.places,
             self.grantor,
             self.profile,
-            self.conditions,
-            self.checks,
+            self.program,
         )
         .run();
         let alive = self.alive;

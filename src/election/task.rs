@@ -4,12 +4,10 @@
 use super::{
     candidate::Profile,
     hooks::LeaseCall,
-    lead_if::{Checks, LeadIf, Refusal},
     lease_watch::{LeaseWatch, WatchNews, watch_lease},
     machine::{Busy, Call, Gate, Machine, Next},
-    opening::{Conditions, Opening, Opens},
+    program::Program,
     report::Report,
-    retreat::Retreat,
 };
 use crate::{
     leadership::{Grant, Grantor, Intent, Leadership, Loss, Moment, Orders, Term},
@@ -17,7 +15,7 @@ use crate::{
 };
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use jiff::Timestamp;
-use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+use std::{future::poll_fn, sync::Arc, task::Poll};
 use tokio::time::timeout;
 
 type Answer = Result<Option<LeaseRecord>, ErrLock>;
@@ -34,11 +32,7 @@ pub(super) struct Task {
     grantor: Grantor,
     grant: Option<Grant>,
     orders: Orders,
-    opening: Opening,
-    lead_if: LeadIf,
-    retreat: Retreat,
-    /// This candidate has given the lease up by itself, and takes none before.
-    away_until: Moment,
+    program: Program,
     /// What the watch has shown: its newest version, and when its last news came. None while there is no watch.
     shown: Option<(u64, Moment)>,
     /// Whether the task has to begin another watch.
@@ -55,11 +49,8 @@ impl Task {
         places: Option<Places>,
         grantor: Grantor,
         profile: Arc<Profile>,
-        conditions: Conditions,
-        checks: Checks,
+        program: Program,
     ) -> Self {
-        let lead_if = checks.begin(grantor.leadership(), profile.timing.retry_period());
-        let report = Report::new(profile);
         Self {
             machine,
             lock: Arc::new(ReleaseLock::new(lock, &grantor)),
@@ -70,14 +61,11 @@ impl Task {
             orders: grantor.orders(),
             grantor,
             grant: None,
-            opening: Opening::new(conditions),
-            lead_if,
-            retreat: Retreat::new(),
-            away_until: Moment::default(),
+            program,
             shown: None,
             rewatch: false,
             failing: false,
-            report,
+            report: Report::new(profile),
         }
     }
 
@@ -86,23 +74,22 @@ impl Task {
         let leadership = self.grantor.leadership();
         let mut lease_watch = self.watch();
         loop {
+            self.program.lead_if.ask(leadership.now()); // which may take its time
             let now = leadership.now();
             if let Some(term) = self.orders.take_asked() {
                 self.machine.give_way(&term);
             }
-            let refusal = self.lead_if.refusal(now);
-            self.give_up_if_refused(refusal.as_ref(), now);
+            self.program.apply_checks(&mut self.machine, now);
             // If the gate has to close, close it first, and only then look for writes that are under way. So no write
             // is missed.
             self.apply_gate(&leadership, now);
             self.machine.handle_order(self.orders.intent());
-            let stays_away = refusal.is_some() || now < self.away_until;
-            let busy = self.busy(&leadership, stays_away);
+            let busy = self.busy(&leadership, now);
             let next = self.machine.poll(busy, Timestamp::now(), now);
             self.apply_gate(&leadership, now);
             self.report.tell(&self.machine, self.grant.is_some(), &self.grantor, now);
-            self.report.opening(&self.machine, &self.opening, self.grant.is_some(), &self.grantor, now);
-            self.report.refusal(refusal.as_ref(), !stays_away, &self.grantor);
+            let is_led = self.grant.is_some() || self.machine.is_held_by_another();
+            self.program.tell(is_led, &self.report.profile, &self.grantor, now);
             let until = match next {
                 Next::Call(call) => {
                     self.begin(call, now);
@@ -120,7 +107,7 @@ impl Task {
                 self.watched(WatchNews::Down(None), now);
                 lease_watch = self.watch();
             }
-            let until = self.own_moments(refusal.as_ref(), now).fold(until, Moment::min);
+            let until = self.program.moments(now).fold(until, Moment::min);
             let drains = busy.writes && !leadership.can_write();
             tokio::select! {
                 // Many events must not delay the call.
@@ -128,8 +115,7 @@ impl Task {
                 answer = answered(&mut self.call) => self.on_answer(answer, leadership.now()),
                 place = queued(&mut self.queue) => self.place = Some(place),
                 () = self.orders.changed() => {}
-                () = self.opening.decided() => {}
-                () = self.lead_if.changed() => {}
+                () = self.program.opening.decided() => {}
                 // The task waits for the admitted writes. At the deadline, the gate cuts them off.
                 () = leadership.idle(), if drains => {}
                 () = leadership.sleep_until(until) => {}
@@ -144,11 +130,11 @@ impl Task {
     fn apply_gate(&mut self, leadership: &Leadership, now: Moment) {
         match self.machine.gate(now) {
             Gate::Shut(loss) => {
-                self.end_opening(now);
-                self.lose(loss);
+                self.program.opening.end(now);
+                self.lose(loss, now);
             }
             Gate::Closing { .. } => {
-                self.end_opening(now);
+                self.program.opening.end(now);
                 if self.grant.is_some() && leadership.can_write() {
                     self.grantor.close();
                     tracing::info!("giving the lease up for another candidate");
@@ -165,79 +151,44 @@ impl Task {
                 }
                 if !self.grant.as_ref().is_some_and(Grant::is_valid) {
                     // Another part of the process has ended the term, or lets none begin.
-                    self.lose(Loss::Abandoned);
+                    self.lose(Loss::Abandoned, now);
                     self.machine.end_term(Loss::Abandoned);
                 }
             }
         }
     }
 
-    /// Whether what the gate of this term waits for has come (rule S16). If it will not come, gives the lease up.
+    /// Whether the gate of this term may open, or this process lets no term begin, which the attempt shows.
     fn may_open(&mut self, term: &Term, leadership: &Leadership, now: Moment) -> bool {
-        self.lose(Loss::Expired); // of an earlier term
-        if self.orders.intent() != Intent::Contend {
-            self.end_opening(now);
-            self.machine.end_term(Loss::Abandoned); // this process lets no term begin
-            return false;
-        }
-        match self.opening.of(term, leadership) {
-            Opens::Now => return true,
-            Opens::Later => self.grantor.note_opening(Some(term)),
-            Opens::Never(why) => {
-                let pause = self.give_up(term, now);
-                self.report.gives_up(&why, pause);
-            }
-        }
-        false
-    }
-
-    /// Gives the lease up if the program has not let this candidate lead for too long.
-    fn give_up_if_refused(&mut self, refusal: Option<&Refusal>, now: Moment) {
-        if refusal.is_some_and(|refusal| self.lead_if.ends_term_from(refusal) <= now)
-            && let Some(term) = self.machine.kept_term()
-        {
-            self.give_up(&term, now);
-        }
-    }
-
-    /// Gives the lease up for another candidate, and returns how long this one stays away.
-    fn give_up(&mut self, term: &Term, now: Moment) -> Duration {
-        let pause = self.retreat.pause(now);
-        self.away_until = now.saturating_add(pause);
-        self.machine.give_way(term);
-        pause
-    }
-
-    fn end_opening(&mut self, now: Moment) -> Option<Duration> {
-        self.grantor.note_opening(None);
-        self.opening.end(now)
+        self.lose(Loss::Expired, now); // of an earlier term
+        self.orders.intent() != Intent::Contend
+            || self.program.lets_open(term, &mut self.machine, leadership, now)
     }
 
     fn begin_term(&mut self, term: Term, deadline: Moment, now: Moment) {
         let token = term.fencing_token();
         // An error means that the deadline has passed, or that the election stops or stands down.
         self.grant = self.grantor.grant(term, deadline).ok();
-        let waited = self.end_opening(now);
-        if self.grant.is_some() {
-            self.retreat.leads(now);
-            if let Some(waited) = waited {
-                tracing::info!(?waited, "what the gate of this term has waited for has come");
-            }
+        if self.grant.is_none() {
+            self.program.opening.end(now);
+            return;
         }
-        if self.grant.is_some() && token.is_none() {
+        self.program.leads(now);
+        if token.is_none() {
             let reason = "the resource version of the lease is no number, or has gone back";
             tracing::info!("this term has no fencing token: {reason}");
         }
     }
 
-    fn lose(&mut self, loss: Loss) {
+    fn lose(&mut self, loss: Loss, now: Moment) {
         if let Some(grant) = self.grant.take() {
             grant.end(loss);
+            self.program.loses(now);
         }
     }
 
     /// What this process still does in its term.
-    fn busy(&self, leadership: &Leadership, stays_away: bool) -> Busy {
+    fn busy(&self, leadership: &Leadership, now: Moment) -> Busy {
         if let Some(seen) = self.machine.predecessor_seen() {
             self.grantor.note_unanswered(seen);
         }
@@ -245,16 +196,9 @@ impl Task {
         Busy {
             writes: !leadership.is_quiet(),
             settle_at: leadership.settles_at(margin),
-            stays_away,
+            stays_away: self.program.stays_away(now),
             is_crowded: self.places.is_some() && self.place.is_none(),
         }
-    }
-
-    /// When this task has to look again, beside the moments of the machine.
-    fn own_moments(&self, refusal: Option<&Refusal>, now: Moment) -> impl Iterator<Item = Moment> {
-        let refused = refusal.map(|refusal| self.lead_if.ends_term_from(refusal));
-        let moments = [Some(self.away_until), self.opening.warns_from(), refused];
-        moments.into_iter().flatten().filter(move |at| now < *at)
     }
 
     /// Reports how this process has left the lease.

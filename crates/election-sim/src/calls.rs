@@ -70,6 +70,9 @@ impl World {
         (self.all[p].call, self.all[p].poll_at) = (id, self.now + 1);
         let it = &self.all[p];
         if it.is_ours() {
+            if call.what == LeaseCall::Acquire && self.now < it.away_until {
+                self.broken.get_or_insert(format!("{} acquires while it stays away", p + 1));
+            }
             if call.what == LeaseCall::Acquire && it.intent() != Intent::Contend {
                 self.broken.get_or_insert(format!("{} acquires under an order", p + 1));
             }

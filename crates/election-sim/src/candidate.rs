@@ -53,6 +53,8 @@ pub struct Candidate {
     pub run: Run,
     /// Other elections of its process have all places for calls.
     pub crowded_until: u64,
+    /// Its program lets it take no lease before.
+    pub away_until: u64,
     /// The term that is to be given away.
     pub asked: Option<Term>,
     pub clock: Clock,
@@ -115,6 +117,7 @@ impl Candidate {
             life: Life::Up,
             run: Run::Free,
             crowded_until: 0,
+            away_until: 0,
             asked: None,
             clock,
             watches: false,
@@ -147,7 +150,7 @@ impl Candidate {
             }
         }
         (self.life, self.run, self.asked, self.settle_at) = (Life::Up, Run::Free, None, Moment::default());
-        (self.frozen_until, self.cut_until, self.call, self.seen) = (0, 0, 0, 0);
+        (self.frozen_until, self.cut_until, self.away_until, self.call, self.seen) = (0, 0, 0, 0, 0);
         (self.poll_at, self.last_news) = (now, now);
         if self.watches {
             self.hears(WatchNews::Up, now);
@@ -253,7 +256,8 @@ impl Candidate {
                     self.settle_at = self.settle_at.max(seen.saturating_add(margin));
                 }
                 let (writes, is_crowded) = (!self.writes.is_empty(), now < self.crowded_until);
-                let busy = Busy { writes, settle_at: self.settle_at, is_crowded, ..Busy::default() };
+                let stays_away = now < self.away_until;
+                let busy = Busy { writes, settle_at: self.settle_at, stays_away, is_crowded };
                 machine.poll(busy, wall, local)
             }
             Elector::Other(other) => other.poll(local, wall),

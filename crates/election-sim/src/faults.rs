@@ -16,7 +16,7 @@ impl World {
         let long = 500 + self.rng.u64(..6_000);
         let until = self.now + long;
         let is_up = self.all[p].life == Life::Up;
-        match self.rng.u64(..29) {
+        match self.rng.u64(..31) {
             0..3 => {
                 self.all[p].frozen_until = until;
                 self.at(long, Event::Wake { p });
@@ -74,7 +74,16 @@ impl World {
                 self.at(long, Event::Wake { p });
                 self.say(|_| format!("{} waits for a place for {long}", p + 1));
             }
-            26.. if is_up => self.give_way(p),
+            26..29 if is_up => self.give_way(p),
+            29.. if is_up => {
+                // Its program lets it lead no more. A holder goes on for a while, and then gives way.
+                self.all[p].away_until = until;
+                self.at(long, Event::Wake { p });
+                self.say(|_| format!("{} stays away for {long}", p + 1));
+                if self.one_in(2) {
+                    self.give_way(p);
+                }
+            }
             _ => {}
         }
     }

@@ -24,6 +24,11 @@ impl Machine {
         self.terms.active().map(|term| term.name.clone()).filter(|term| !self.terms.is_closing(term))
     }
 
+    /// Whether the lease shows another holder.
+    pub(crate) fn is_held_by_another(&self) -> bool {
+        self.record().and_then(LeaseRecord::holder).is_some_and(|holder| holder != self.me.as_str())
+    }
+
     /// Whether this candidate could take the lease now.
     pub(crate) fn is_free(&self, now: Moment) -> bool {
         !self.has_term() && self.free_in(now) == Some(Duration::ZERO)

@@ -17,25 +17,16 @@ pub struct ErrCaughtUp {
 pub(super) enum Why {
     /// There was no list.
     List(ErrLock),
-    /// A version is not a number.
+    /// This version is not a number.
     Version(String),
-    /// The API server had less than the cache shows already.
-    WentBack { listed: u64, cached: u64 },
 }
-
-// === impl ErrCaughtUp ===
 
 impl ErrCaughtUp {
     /// Whether it helps to ask again.
     pub(super) fn may_pass(&self) -> bool {
-        match &self.why {
-            Why::List(error) => {
-                let asks_again = [StatusCode::TOO_MANY_REQUESTS, StatusCode::GONE];
-                !error.is_certain() || error.status().is_some_and(|status| asks_again.contains(&status))
-            }
-            Why::Version(_) => false,
-            Why::WentBack { .. } => true,
-        }
+        let Why::List(error) = &self.why else { return false };
+        let asks_again = [StatusCode::TOO_MANY_REQUESTS, StatusCode::GONE];
+        !error.is_certain() || error.status().is_some_and(|status| asks_again.contains(&status))
     }
 }
 
@@ -51,11 +42,6 @@ impl fmt::Display for ErrCaughtUp {
                 f,
                 "the resource version {version:?} of {resource} is not a number, so the cache cannot be compared with it; do not \
                  name this cache in open_when"
-            ),
-            Why::WentBack { listed, cached } => write!(
-                f,
-                "the API server lists {resource} of version {listed}, but the cache shows version {cached} already; if a backup was \
-                 restored, restart this process"
             ),
         }
     }

@@ -1,7 +1,6 @@
 //! One consistent list of the names and versions of all objects.
 
 use super::error::Why;
-use http::Request;
 use kube_client::{Api, Client, Error, Resource, core};
 use kube_runtime::watcher;
 use serde::Deserialize;
@@ -28,33 +27,28 @@ pub(super) type Versions = HashMap<String, u64>;
 #[derive(Deserialize)]
 struct Page<'a> {
     #[serde(borrow)]
-    metadata: PageMetadata<'a>,
+    metadata: Metadata<'a>,
     #[serde(borrow)]
     items: Option<Vec<Item<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct PageMetadata<'a> {
+struct Item<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+}
+
+/// The metadata of an object, which has a name, or of a page.
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    namespace: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "resourceVersion")]
     version: Cow<'a, str>,
     #[serde(rename = "continue")]
     rest: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Item<'a> {
-    #[serde(borrow)]
-    metadata: ItemMetadata<'a>,
-}
-
-#[derive(Deserialize)]
-struct ItemMetadata<'a> {
-    #[serde(borrow)]
-    namespace: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow, rename = "resourceVersion")]
-    version: Cow<'a, str>,
 }
 
 // === impl MetadataList ===
@@ -76,15 +70,12 @@ impl MetadataList {
         let mut params = self.params.clone();
         let mut versions = Versions::new();
         loop {
-            let request = core::Request::new(&self.url).list_metadata(&params).map_err(Error::BuildRequest);
-            let request: Request<_> = request.map_err(|error| Why::List(error.into()))?;
-            let text = self.client.request_text(request).await.map_err(|error| Why::List(error.into()))?;
-            let page: Page<'_> =
-                serde_json::from_str(&text).map_err(|error| Why::List(Error::SerdeError(error).into()))?;
+            let text = self.page(&params).await.map_err(|error| Why::List(error.into()))?;
+            let page = serde_json::from_str(&text).map_err(Error::SerdeError);
+            let page: Page<'_> = page.map_err(|error| Why::List(error.into()))?;
             let version = number(&page.metadata.version)?;
             for Item { metadata } in page.items.into_iter().flatten() {
-                let key = key(metadata.namespace.as_deref(), &metadata.name);
-                versions.insert(key, number(&metadata.version)?);
+                versions.insert(key(metadata.namespace, metadata.name), number(&metadata.version)?);
             }
             match page.metadata.rest.filter(|rest| !rest.is_empty()) {
                 None => return Ok(Some(Listed { version, versions })),
@@ -93,11 +84,16 @@ impl MetadataList {
             }
         }
     }
+
+    async fn page(&self, params: &core::params::ListParams) -> Result<String, Error> {
+        let request = core::Request::new(&self.url).list_metadata(params).map_err(Error::BuildRequest)?;
+        self.client.request_text(request).await
+    }
 }
 
 /// The namespace and the name of an object. Neither contains a slash.
-pub(super) fn key(namespace: Option<&str>, name: &str) -> String {
-    format!("{}/{name}", namespace.unwrap_or_default())
+pub(super) fn key(namespace: Option<Cow<'_, str>>, name: Option<Cow<'_, str>>) -> String {
+    format!("{}/{}", namespace.unwrap_or_default(), name.unwrap_or_default())
 }
 
 /// A version as a number.

@@ -7,7 +7,7 @@ pub use self::error::ErrCaughtUp;
 
 use self::{
     error::Why,
-    list::{Listed, MetadataList, Versions, key, number},
+    list::{Listed, MetadataList, key, number},
 };
 use crate::election::note_missing;
 use kube_client::{Api, Resource};
@@ -23,15 +23,6 @@ const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LONGEST_LOOK: Duration = Duration::from_millis(32);
 /// The pause before the second list, which only shows what is gone meanwhile. Each further one is twice as long.
 const LIST_AGAIN: Duration = Duration::from_millis(250);
-
-/// What a cache has to show.
-struct Wanted {
-    /// The version of the list.
-    version: u64,
-    listed: Versions,
-    /// The listed objects that are newer than all that the cache has shown.
-    lacks: Versions,
-}
 
 /// Completes once `store` has all that the API server had stored at this call, so that what a new leader decides rests on the
 /// last writes of the former leader ([rule S16](crate::guide::guarantees#s16-a-new-leader-knows-the-last-writes)). Give it to
@@ -94,40 +85,71 @@ where
     let (list, store) = (MetadataList::new(api, config), store.clone());
     async move {
         loop {
-            let Err(why) = catch_up(&list, &store, &resource).await else { return Ok(()) };
-            let error = ErrCaughtUp { resource: resource.clone(), why };
-            if !error.may_pass() {
-                return Err(error);
+            match catch_up(&list, &store, &resource).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(why) => {
+                    let error = ErrCaughtUp { resource: resource.clone(), why };
+                    if !error.may_pass() {
+                        return Err(error);
+                    }
+                    note_missing(&error);
+                }
             }
-            note_missing(error.to_string());
             sleep(LIST_AGAIN).await;
         }
     }
 }
 
-async fn catch_up<K>(list: &MetadataList, store: &Store<K>, resource: &str) -> Result<(), Why>
+/// Returns false if the list is older than what the cache showed before.
+async fn catch_up<K>(list: &MetadataList, store: &Store<K>, resource: &str) -> Result<bool, Why>
 where
     K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static,
 {
     let cached = newest(&store.state())?;
-    // A list is as new as what the cache showed before, unless a backup was restored.
     let has_seen =
         |version| cached <= version && newest(&store.state()).is_ok_and(|newest| version <= newest);
-    let Some(Listed { version, versions: listed }) = list.all(has_seen).await? else { return Ok(()) };
+    let Some(Listed { version, versions: listed }) = list.all(has_seen).await? else { return Ok(true) };
     if version < cached {
-        return Err(Why::WentBack { listed: version, cached });
+        note_missing(&format_args!(
+            "the API server lists {resource} of version {version}, but the cache shows version {cached} already; if a backup was \
+             restored, restart this process"
+        ));
+        return Ok(false);
     }
-    let lacks = listed.iter().filter(|(_, version)| cached < **version);
-    let lacks = lacks.map(|(name, version)| (name.clone(), *version)).collect();
-    let mut wanted = Wanted { version, listed, lacks };
+    let mut lacks = listed.clone();
     let (mut pause, mut again) = (FIRST_LOOK, LIST_AGAIN);
     let mut list_at = Instant::now() + again;
     loop {
-        let Some(missing) = wanted.missing(&store.state(), resource)? else { return Ok(()) };
-        note_missing(missing);
-        if !wanted.lacks.is_empty() && list_at <= Instant::now() {
-            let Some(now) = list.all(|_| false).await? else { return Ok(()) };
-            wanted.lacks.retain(|name, _| now.versions.contains_key(name));
+        let objects = store.state();
+        let seen = newest(&objects)?.max(cached);
+        if version <= seen {
+            return Ok(true);
+        }
+        lacks.retain(|_, version| seen < *version);
+        let names = objects.iter().map(|object| key(object.namespace(), object.name()));
+        let mut beyond = names.filter(|name| !listed.contains_key(name));
+        if let Some((first, _)) = lacks.iter().min_by_key(|(_, version)| **version) {
+            let (count, first) = (lacks.len(), first.trim_start_matches('/'));
+            let empty = if objects.is_empty() {
+                "; the cache is empty: its watch has to run on every replica, also before this one leads"
+            } else {
+                ""
+            };
+            note_missing(&format_args!(
+                "the cache lacks {count} of the {resource} as the API server has stored them, first {first}{empty}"
+            ));
+        } else if let Some(first) = beyond.next() {
+            let (count, first) = (1 + beyond.count(), first.trim_start_matches('/'));
+            note_missing(&format_args!(
+                "the cache still has {count} {resource} that are gone, for example {first}"
+            ));
+        } else {
+            return Ok(true);
+        }
+        if !lacks.is_empty() && list_at <= Instant::now() {
+            let Some(now) = list.all(|_| false).await? else { return Ok(true) };
+            lacks.retain(|name, _| now.versions.contains_key(name));
             again *= 2;
             list_at = Instant::now() + again;
         }
@@ -141,36 +163,4 @@ fn newest<K: Lookup>(objects: &[Arc<K>]) -> Result<u64, Why> {
     objects
         .iter()
         .try_fold(0, |newest, object| Ok(newest.max(number(&object.resource_version().unwrap_or_default())?)))
-}
-
-// === impl Wanted ===
-
-impl Wanted {
-    /// What the cache lacks, or what it has beyond the list, in words for a person. None if it has caught up.
-    fn missing<K: Lookup>(&mut self, objects: &[Arc<K>], resource: &str) -> Result<Option<String>, Why> {
-        let newest = newest(objects)?;
-        if self.version <= newest {
-            return Ok(None);
-        }
-        self.lacks.retain(|_, version| newest < *version);
-        if let Some((first, _)) = self.lacks.iter().min_by_key(|(_, version)| **version) {
-            let (count, first) = (self.lacks.len(), first.trim_start_matches('/'));
-            let empty = if objects.is_empty() {
-                "; the cache is empty: its watch has to run on every replica, also before this one leads"
-            } else {
-                ""
-            };
-            return Ok(Some(format!(
-                "the cache lacks {count} of the {resource} as the API server has stored them, first {first}{empty}"
-            )));
-        }
-        let names = objects
-            .iter()
-            .map(|object| key(object.namespace().as_deref(), &object.name().unwrap_or_default()));
-        let beyond: Vec<_> = names.filter(|name| !self.listed.contains_key(name)).collect();
-        Ok(beyond.first().map(|first| {
-            let (count, first) = (beyond.len(), first.trim_start_matches('/'));
-            format!("the cache still has {count} {resource} that are gone, for example {first}")
-        }))
-    }
 }

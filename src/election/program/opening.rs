@@ -1,0 +1,150 @@
+//! What the gate of a new term waits for, beside the lease (rule S16).
+
+use crate::{
+    election::panics::message,
+    invalid::ErrInvalid,
+    leadership::{Leadership, Moment, Term},
+    one_line::one_line,
+};
+use futures_util::future::{BoxFuture, FutureExt, pending, try_join_all};
+use std::{
+    fmt,
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
+
+/// How long the gate of a new term waits at most.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A wait of this length is worth a warning.
+const WORTH_A_WARNING: Duration = Duration::from_secs(1);
+
+type Outcome = Result<(), String>;
+type Condition = Arc<dyn Fn(Term) -> BoxFuture<'static, Outcome> + Send + Sync>;
+/// What a wait lacks, in words for a person.
+type Missing = Arc<Mutex<String>>;
+
+/// What the gate of each term waits for, and the wait of the present term.
+pub(crate) struct Opening {
+    conditions: Vec<Condition>,
+    pub(crate) timeout: Duration,
+    wait: Option<Wait>,
+}
+
+struct Wait {
+    term: Term,
+    since: Moment,
+    missing: Missing,
+    /// A task of its own, so that what it does delays no renewal. It ends with this value.
+    task: AbortOnDropHandle<Outcome>,
+    outcome: Option<Outcome>,
+}
+
+tokio::task_local! {
+    static MISSING: Missing;
+}
+
+/// Says what the wait lacks whose task calls this. Elsewhere it does nothing.
+#[cfg(feature = "runtime")]
+pub(crate) fn note_missing(what: &impl fmt::Display) {
+    let note = |missing: &Missing| {
+        *missing.lock().unwrap_or_else(PoisonError::into_inner) = format!(": {what}");
+    };
+    let _ = MISSING.try_with(note);
+}
+
+// === impl Opening ===
+
+impl Opening {
+    pub(super) const fn new() -> Self {
+        Self { conditions: Vec::new(), timeout: DEFAULT_TIMEOUT, wait: None }
+    }
+
+    pub(crate) fn add<F, E>(&mut self, condition: impl Fn(Term) -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: fmt::Display,
+    {
+        self.conditions.push(Arc::new(move |term| {
+            condition(term).map(|met| met.map_err(|error| one_line(&error.to_string()))).boxed()
+        }));
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), ErrInvalid> {
+        if self.timeout.is_zero() {
+            return Err(ErrInvalid::new("the open timeout is", self.timeout, "any time longer than zero"));
+        }
+        Ok(())
+    }
+
+    /// How the wait of this term has ended, if it has. The first question begins it.
+    pub(super) fn of(&mut self, term: &Term, leadership: &Leadership) -> Option<Outcome> {
+        if self.conditions.is_empty() {
+            return Some(Ok(()));
+        }
+        if self.term().is_none_or(|waits| !waits.is_same(term)) {
+            self.wait = Some(self.begin(term, leadership));
+        }
+        self.wait.as_ref()?.outcome.clone()
+    }
+
+    /// Begins to wait, in the present span.
+    fn begin(&self, term: &Term, leadership: &Leadership) -> Wait {
+        let (since, missing, timeout) = (leadership.now(), Missing::default(), self.timeout);
+        let (all, of, clock, lacks) =
+            (self.conditions.clone(), term.clone(), leadership.clone(), missing.clone());
+        let waits = async move {
+            // A condition may panic when it is called.
+            let met =
+                async { try_join_all(all.iter().map(|condition| condition(of.clone()))).await.map(drop) };
+            tokio::select! {
+                biased;
+                met = MISSING.scope(lacks.clone(), met) => met,
+                () = clock.sleep_until(since.saturating_add(timeout)) => {
+                    Err(format!("it has not come within {timeout:?}{}", text(&lacks)))
+                }
+            }
+        };
+        let task = AbortOnDropHandle::new(tokio::spawn(waits.in_current_span()));
+        Wait { term: term.clone(), since, missing, task, outcome: None }
+    }
+
+    /// Ends the wait. Returns how long it has lasted, if there was one.
+    pub(crate) fn end(&mut self, now: Moment) -> Option<Duration> {
+        self.wait.take().map(|wait| now.saturating_since(wait.since))
+    }
+
+    /// Completes when the wait has an outcome. Cancel-safe.
+    pub(crate) async fn decided(&mut self) {
+        let Some(Wait { task, outcome: outcome @ None, .. }) = &mut self.wait else { return pending().await };
+        let ended = task.await;
+        *outcome = Some(ended.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => Err(format!("it panicked: {}", message(&*panic))),
+            Err(error) => Err(error.to_string()),
+        }));
+    }
+
+    /// The term whose gate waits.
+    pub(super) fn term(&self) -> Option<&Term> {
+        self.wait.as_ref().map(|wait| &wait.term)
+    }
+
+    /// When a wait becomes worth a warning.
+    pub(super) fn warns_from(&self) -> Option<Moment> {
+        self.wait.as_ref().map(|wait| wait.since.saturating_add(WORTH_A_WARNING))
+    }
+
+    /// What a wait that is worth a warning lacks, in words for a person.
+    pub(super) fn warning(&self, now: Moment) -> Option<String> {
+        let wait = self.wait.as_ref().filter(|_| self.warns_from() <= Some(now))?;
+        let missing = text(&wait.missing);
+        Some(format!("this process holds the lease, and what `open_when` names has not come yet{missing}"))
+    }
+}
+
+fn text(missing: &Missing) -> String {
+    missing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
