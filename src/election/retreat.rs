@@ -40,3 +40,24 @@ impl Retreat {
         self.pauses.after_failure()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_two_minutes_of_leading_make_the_next_failure_the_first() {
+        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
+        let mut retreat = Retreat::new();
+        let first = |pause| pause <= FIRST;
+        assert!(first(retreat.pause(at(1))) && !first(retreat.pause(at(2))));
+        retreat.leads(at(10));
+        retreat.loses(at(129));
+        assert!(!first(retreat.pause(at(500))), "the time after the loss does not count");
+        retreat.leads(at(600));
+        retreat.loses(at(720));
+        assert!(first(retreat.pause(at(721))));
+        retreat.leads(at(800));
+        assert!(first(retreat.pause(at(920))), "it gives the lease up itself");
+    }
+}

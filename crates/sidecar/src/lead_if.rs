@@ -3,21 +3,20 @@
 use crate::failure::chain;
 use bytes::Bytes;
 use http::{
-    Request, Uri,
-    header::{CONNECTION, HOST, HeaderValue},
+    Uri,
     uri::{Authority, Scheme},
 };
 use http_body_util::Empty;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::{
-    net::TcpStream,
     sync::watch,
     time::{MissedTickBehavior, interval, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
-use tower::BoxError;
 
 /// How often the program is asked.
 const EVERY: Duration = Duration::from_secs(1);
@@ -53,28 +52,12 @@ impl Page {
     }
 
     /// Asks once.
-    async fn ask(&self) -> Result<(), String> {
-        match timeout(PATIENCE, self.status()).await {
-            Ok(Ok(status)) if status.is_success() => Ok(()),
-            Ok(Ok(status)) => Err(format!("{} answers {status}", self.0)),
-            Ok(Err(error)) => Err(format!("{} does not answer: {}", self.0, chain(&*error))),
+    async fn ask(&self, client: &Client<HttpConnector, Empty<Bytes>>) -> Result<(), String> {
+        match timeout(PATIENCE, client.get(self.0.clone())).await {
+            Ok(Ok(answer)) if answer.status().is_success() => Ok(()),
+            Ok(Ok(answer)) => Err(format!("{} answers {}", self.0, answer.status())),
+            Ok(Err(error)) => Err(format!("{} does not answer: {}", self.0, chain(&error))),
             Err(_) => Err(format!("{} does not answer within {PATIENCE:?}", self.0)),
-        }
-    }
-
-    async fn status(&self) -> Result<http::StatusCode, BoxError> {
-        let host = self.0.host().unwrap_or_default().trim_matches(['[', ']']);
-        let stream = TcpStream::connect((host, self.0.port_u16().unwrap_or(80))).await?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        let path = self.0.path_and_query().map_or("/", |it| it.as_str());
-        let mut request = Request::get(path).body(Empty::<Bytes>::new())?;
-        let authority = self.0.authority().map_or("localhost", Authority::as_str);
-        request.headers_mut().insert(HOST, HeaderValue::from_str(authority)?);
-        request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        // The answer ends with its head: dropping both closes the connection.
-        tokio::select! {
-            answer = sender.send_request(request) => Ok(answer?.status()),
-            Err(error) = connection => Err(error.into()),
         }
     }
 }
@@ -86,12 +69,14 @@ impl Asking {
     pub(crate) fn begin(page: Page) -> Self {
         let first = Err(format!("{} has not answered yet", page.0).into());
         let (answers, answer) = watch::channel(first);
+        // Each question has a connection of its own, so that a dead one delays no other question.
+        let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
         let task = async move {
             let mut questions = interval(EVERY);
             questions.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 questions.tick().await;
-                let answer = page.ask().await.map_err(Arc::from);
+                let answer = page.ask(&client).await.map_err(Arc::from);
                 let _last = answers.send_replace(answer);
             }
         };

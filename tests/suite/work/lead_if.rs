@@ -1,22 +1,24 @@
 //! A candidate that leads only while its program says yes.
 
 use crate::support::{
-    FIRST, SOON, begin_write, build, builder, candidate, gated, leading, pass, releases, until, within,
+    FIRST, SOON, begin_write, build, builder, candidate, free, gated, leading, leads_by, pass, releases,
+    until, within,
 };
 use kube_leader_gate::{
     Candidate, Election,
-    election::{ElectionBuilder, Priority, Running},
+    election::{ElectionBuilder, ErrUnhealthy, Priority, Running},
     health::Health,
-    testing::{ApiServer, Fault},
+    testing::{ApiServer, Fault, ManualClock},
 };
 use std::{
     future::pending,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{
             AtomicBool, AtomicU32,
             Ordering::{Relaxed, SeqCst},
         },
+        mpsc,
     },
     time::Duration,
 };
@@ -189,6 +191,36 @@ async fn panic_of_a_check_says_no() {
     assert!(trouble(a.candidate()).ends_with("says yes: it panicked: no disk"), "{}", trouble(a.candidate()));
     panics.store(false, Relaxed);
     within(FIRST, "it leads", a.candidate().elected()).await;
+}
+
+/// It must not. The election's task blocks with it, so that no renewal comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s1_check_that_blocks_ends_the_term_at_its_deadline() {
+    let (server, clock) = (ApiServer::new(), ManualClock::new());
+    free(&server);
+    let ((entered, is_in), (hold, leave)) = (mpsc::sync_channel(1), mpsc::channel::<()>());
+    let (blocks, leave) = (Arc::new(AtomicBool::new(false)), Mutex::new(leave));
+    let by_test = blocks.clone();
+    let builder = builder("a").clock(Arc::new(clock.clone())).lead_if(move || {
+        if by_test.load(SeqCst) {
+            let _ = entered.try_send(());
+            let _ = leave.lock().unwrap().recv();
+        }
+        Ok::<_, &str>(())
+    });
+    let a = build(&server, "a", builder).unwrap().start();
+    leads_by(&clock, MINUTE, a.candidate()).await;
+    blocks.store(true, SeqCst);
+    clock.advance(Duration::from_secs(1));
+    is_in.recv_timeout(MINUTE).expect("the check is asked");
+    assert!(a.candidate().can_write());
+    clock.advance(Duration::from_secs(10));
+    assert!(!a.candidate().can_write());
+    clock.advance(Duration::from_secs(5));
+    let unhealthy = a.candidate().check(Duration::ZERO).unwrap_err();
+    assert!(matches!(unhealthy, ErrUnhealthy::Stuck { .. }), "{unhealthy}");
+    drop(hold);
+    until(MINUTE, "its task runs", || a.candidate().check(Duration::ZERO).is_ok()).await;
 }
 
 #[tokio::test(start_paused = true)]

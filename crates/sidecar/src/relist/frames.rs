@@ -1,11 +1,10 @@
 //! Where an event of a watch ends, and the event that says that its version has expired.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use serde_json::json;
 
-const MESSAGE: &str = "too old resource version: this replica begins to lead, and the program lists again";
-const EXPIRED: &str = "Expired";
-const GONE: u16 = 410;
+/// At most 70 characters; see [`protobuf`].
+const MESSAGE: &str = "this replica begins to lead, so the program lists again";
 
 /// How far the events of a watch have been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +72,7 @@ impl Frames {
         match self {
             Self::Json { .. } => {
                 let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-                    "message": MESSAGE, "reason": EXPIRED, "code": GONE });
+                    "message": MESSAGE, "reason": "Expired", "code": 410 });
                 format!("{}\n", json!({ "type": "ERROR", "object": status })).into()
             }
             Self::Protobuf { .. } => protobuf(MESSAGE),
@@ -82,39 +81,22 @@ impl Frames {
 }
 
 /// The event in protobuf: a `WatchEvent` with a `v1.Status` in the envelope of Kubernetes (`metav1.WatchEvent`, `metav1.Status`
-/// and `runtime.Unknown` in the files `generated.proto` of `k8s.io/apimachinery`).
-fn protobuf(words: &str) -> Bytes {
-    let metadata = message(&[(1, b""), (2, b""), (3, b"")]);
-    let mut status =
-        message(&[(1, &metadata), (2, b"Failure"), (3, words.as_bytes()), (4, EXPIRED.as_bytes())]);
-    status.push(6 << 3); // the code, which is a number
-    varint(&mut status, GONE.into());
-    let kind = message(&[(1, b"v1"), (2, b"Status")]);
-    let unknown = [b"k8s\0", &*message(&[(1, &kind), (2, &status), (3, b""), (4, b"")])].concat();
-    let event = message(&[(1, b"ERROR"), (2, &message(&[(1, &unknown)]))]);
-    let mut frame = BytesMut::with_capacity(event.len() + 4);
-    frame.put_u32(u32::try_from(event.len()).unwrap_or_default());
-    frame.put_slice(&event);
-    frame.freeze()
-}
-
-/// A message of protobuf with these fields, each of which is text or a message.
-fn message(fields: &[(u8, &[u8])]) -> Vec<u8> {
-    let mut message = Vec::new();
-    for (number, field) in fields {
-        message.push(number << 3 | 2);
-        varint(&mut message, field.len());
-        message.extend_from_slice(field);
-    }
-    message
-}
-
-fn varint(out: &mut Vec<u8>, mut number: usize) {
-    while let Some(low) = u8::try_from(number & 0x7f).ok().filter(|_| number > 0x7f) {
-        out.push(low | 0x80);
-        number >>= 7;
-    }
-    out.extend(u8::try_from(number));
+/// and `runtime.Unknown` in the files `generated.proto` of `k8s.io/apimachinery`). Each length in it is less than 128, so it is
+/// one byte.
+fn protobuf(message: &str) -> Bytes {
+    let length = u8::try_from(message.len()).unwrap_or_default();
+    let frame = [
+        &[0, 0, 0, length + 66] as &[u8],
+        b"\x0a\x05ERROR\x12",
+        &[length + 57, 0x0a, length + 55],
+        b"k8s\0\x0a\x0c\x0a\x02v1\x12\x06Status\x12",
+        &[length + 31],
+        b"\x0a\x06\x0a\0\x12\0\x1a\0\x12\x07Failure\x1a",
+        &[length],
+        message.as_bytes(),
+        b"\x22\x07Expired\x30\x9a\x03\x1a\0\x22\0",
+    ];
+    frame.concat().into()
 }
 
 #[cfg(test)]
@@ -178,6 +160,9 @@ mod tests {
     fn each_encoding_reads_its_own_event_as_one() {
         for frames in [Frames::Json { is_between: true }, Frames::Protobuf { read: 0, left: 0 }] {
             let event = frames.expired();
+            assert!(
+                MESSAGE.len() <= 70 && event.windows(MESSAGE.len()).any(|part| part == MESSAGE.as_bytes())
+            );
             assert_eq!(frames.clone().read(&event, true), event.len());
         }
     }
