@@ -17,6 +17,7 @@ mod go_candidate;
 mod guides;
 mod heads;
 mod interop;
+mod knows;
 mod kubectl;
 mod landed;
 mod line;
@@ -120,6 +121,8 @@ fn main() -> ExitCode {
             real_time guides::checklist_asks_for_what_the_role_grants;
             real_time guides::real_server_accepts_each_documented_manifest;
             real_time heads::head_of_a_watch_delays_no_other_request;
+            real_time knows::s16_late_watch_makes_doubles_unless_the_gate_waits_for_the_cache;
+            real_time knows::s16_short_lived_objects_do_not_hold_the_gate_shut;
             real_time kubectl::kubectl_shows_plain_message_for_cut_off_write;
             real_time mistakes::ungated_client_of_follower_writes;
             real_time mistakes::election_that_is_never_driven_says_so;

@@ -41,7 +41,7 @@ pub struct Lasting(&'static Cluster);
 #[derive(Debug)]
 pub struct Sibling {
     setup: Setup,
-    _apiserver: Mutex<Guarded>,
+    apiserver: Mutex<Guarded>,
 }
 
 impl Lasting {
@@ -64,6 +64,15 @@ impl Drop for Lasting {
 impl Sibling {
     pub fn config(&self, user: &str) -> Config {
         users::config(&url(&self.setup), &self.setup.ca_der, user)
+    }
+
+    /// Freezes this API server, until [`thaw`](Self::thaw).
+    pub fn freeze(&self) {
+        lock(&self.apiserver).freeze();
+    }
+
+    pub fn thaw(&self) {
+        lock(&self.apiserver).thaw();
     }
 }
 
@@ -199,7 +208,7 @@ impl Cluster {
         let setup = self.setup.beside().expect("a port");
         let apiserver = Mutex::new(setup.apiserver(self.assets).expect("it started before"));
         ready(&setup, &apiserver).await.unwrap_or_else(|error| panic!("no second API server: {error}"));
-        Sibling { setup, _apiserver: apiserver }
+        Sibling { setup, apiserver }
     }
 
     async fn grant(&self) -> Result<(), kube_client::Error> {
@@ -218,14 +227,18 @@ impl Cluster {
     }
 
     fn apiserver(&self) -> MutexGuard<'_, Guarded> {
-        self.apiserver.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.apiserver)
     }
 
     /// Kills both servers.
     fn end(&self) {
         self.kill();
-        self.etcd.lock().unwrap_or_else(PoisonError::into_inner).kill();
+        lock(&self.etcd).kill();
     }
+}
+
+fn lock(program: &Mutex<Guarded>) -> MutexGuard<'_, Guarded> {
+    program.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn url(setup: &Setup) -> String {
@@ -236,7 +249,7 @@ fn url(setup: &Setup) -> String {
 async fn ready(setup: &Setup, apiserver: &Mutex<Guarded>) -> Result<(), String> {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
-        if !apiserver.lock().unwrap_or_else(PoisonError::into_inner).is_running() {
+        if !lock(apiserver).is_running() {
             return Err(format!("it ended by itself\n{}", setup.last_words()));
         }
         // A new client each time: it has no connection to the previous server.

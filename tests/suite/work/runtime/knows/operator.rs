@@ -1,14 +1,13 @@
 //! An operator that creates one child for each parent. It looks into its cache whether there is one already, and the API
-//! server chooses the names of the children.
+//! server chooses the names of the children. The tests on a real API server run it too.
 
-use crate::support::{candidate, gated as gated_client};
 use futures_util::StreamExt;
 use k8s_openapi::{
     api::core::v1::{ConfigMap, Secret},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use kube::{
-    Api, ResourceExt,
+    Api, Client, ResourceExt,
     api::PostParams,
     runtime::{
         Controller, WatchStreamExt,
@@ -21,7 +20,6 @@ use kube_leader_gate::{
     Candidate, Election,
     election::Running,
     runtime::{caught_up, gated},
-    testing::ApiServer,
 };
 use std::{
     collections::HashSet,
@@ -30,8 +28,6 @@ use std::{
     time::Duration,
 };
 use tokio_util::task::AbortOnDropHandle;
-
-pub const CHILDREN: &str = "/api/v1/namespaces/default/secrets";
 
 /// The label of a child that names its parent.
 pub const PARENT: &str = "parent";
@@ -70,10 +66,6 @@ struct Known {
     expected: HashSet<String>,
 }
 
-pub fn parent_path(number: usize) -> String {
-    format!("/api/v1/namespaces/default/configmaps/parent-{number}")
-}
-
 /// The gate opens as soon as the lease is held.
 pub fn as_it_is(election: Election, _: &Children) -> Election {
     election
@@ -85,15 +77,15 @@ pub fn knowing(election: Election, children: &Children) -> Election {
     election.open_when(move |_| caught_up(&api, &config, &store, &()))
 }
 
-pub fn start(server: &ApiServer, identity: &str, adapt: Adapt) -> Replica {
-    let election = candidate(server, identity);
-    let client = gated_client(server, &election, identity);
+/// `client` is behind the gate of the election. `watching` watches the children, and does nothing else.
+pub fn start(election: Election, client: Client, watching: Client, adapt: Adapt) -> Replica {
     let (store, writer) = reflector::store();
     let config = watcher::Config::default();
-    let children = Children { api: Api::namespaced(client.clone(), "default"), config, store };
+    let children = Children { api: Api::default_namespaced(client.clone()), config, store };
     let context = Arc::new(Context { children: children.api.clone(), known: Mutex::default() });
 
-    let events = watcher(children.api.clone(), children.config.clone()).default_backoff();
+    let watched = Api::<Secret>::default_namespaced(watching);
+    let events = watcher(watched, children.config.clone()).default_backoff();
     let seen = context.clone();
     let watch = reflector(writer, events).for_each(move |event| {
         seen.see(event);
@@ -103,7 +95,7 @@ pub fn start(server: &ApiServer, identity: &str, adapt: Adapt) -> Replica {
     // The one place at which a scene changes how the election opens its gate.
     let running = adapt(election, &children).start();
 
-    let parents = Api::<ConfigMap>::namespaced(client, "default");
+    let parents = Api::<ConfigMap>::default_namespaced(client);
     let controller = Controller::new(parents, watcher::Config::default())
         .reconcile_all_on(running.candidate().gains())
         .run(gated(reconcile), |_, _, _| Action::requeue(Duration::from_secs(1)), context)

@@ -1,12 +1,14 @@
 //! Leadership moves from replica to replica while an outsider creates parents, and each must get one child.
 
-use super::operator::{Adapt, CHILDREN, PARENT, Replica, parent_path, start};
-use crate::support::{FIRST, pass, until};
+use super::operator::{Adapt, PARENT, Replica, start};
+use crate::support::{FIRST, candidate, gated, pass, until};
 use kube_leader_gate::testing::{ApiServer, Fault};
 use serde_json::json;
 use std::{cell::Cell, collections::BTreeMap, fmt, time::Duration};
 
 const REPLICAS: [&str; 3] = ["a", "b", "c"];
+
+const CHILDREN: &str = "/api/v1/namespaces/default/secrets";
 
 /// An outsider creates a parent each time that so much has passed.
 const BETWEEN_PARENTS: Duration = Duration::from_millis(10);
@@ -57,7 +59,11 @@ impl Scene {
     pub async fn play(self) -> Outcome {
         let server = ApiServer::new();
         let _late = server.inject(Fault::late_watch(self.late).resource("secrets"));
-        let replicas = REPLICAS.map(|identity| start(&server, identity, self.adapt));
+        let replicas = REPLICAS.map(|identity| {
+            let election = candidate(&server, identity);
+            let client = gated(&server, &election, identity);
+            start(election, client.clone(), client, self.adapt)
+        });
         until(FIRST + HANDOVER, "a replica leads", || leader(&replicas).is_some()).await;
         let parents = Cell::new(0);
         let handovers = tokio::select! {
@@ -96,7 +102,7 @@ fn leader(replicas: &[Replica]) -> Option<usize> {
 
 async fn create_parents(server: &ApiServer, count: &Cell<usize>) {
     for number in 0.. {
-        let path = parent_path(number);
+        let path = format!("/api/v1/namespaces/default/configmaps/parent-{number}");
         server.put("outsider", &path, json!({})).expect("a valid parent");
         count.set(number + 1);
         pass(BETWEEN_PARENTS).await;
