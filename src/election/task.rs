@@ -158,11 +158,14 @@ impl Task {
         }
     }
 
-    /// Whether the gate of this term may open, or this process lets no term begin, which the attempt shows.
+    /// Whether what the gate of this term waits for has come (rule S16).
     fn may_open(&mut self, term: &Term, leadership: &Leadership, now: Moment) -> bool {
         self.lose(Loss::Expired, now); // of an earlier term
-        self.orders.intent() != Intent::Contend
-            || self.program.lets_open(term, &mut self.machine, leadership, now)
+        if self.orders.intent() == Intent::Contend {
+            return self.program.lets_open(term, &mut self.machine, leadership, now);
+        }
+        self.machine.end_term(Loss::Abandoned); // this process lets no term begin
+        false
     }
 
     fn begin_term(&mut self, term: Term, deadline: Moment, now: Moment) {

@@ -5,7 +5,7 @@ use crate::{
     headers,
     hosts::Hosts,
     recurring::Recurring,
-    relist::{Gains, Relisted},
+    relist::{Gains, Relisted, end_watch},
     reply::{self, Answer},
     tunnel::Tunnel,
     unanswered,
@@ -112,7 +112,8 @@ impl Proxy {
         let asked = RequestInfo::from_parts(&method, &uri, upgrades);
         let is_read = asked.is_read();
         let needs_leadership = !is_read && !self.policy.permits(&asked);
-        let gains = self.gains.as_ref().filter(|_| asked.verb() == Verb::Watch);
+        // A gain before the answer counts too.
+        let gain = self.gains.as_ref().filter(|_| asked.verb() == Verb::Watch).map(Gains::next);
         exchange.begin(&asked);
         let caller = upgrades.then(|| upgrade::on(&mut request));
         let mut response = match exchange.send(request).await {
@@ -139,8 +140,8 @@ impl Proxy {
             let candidate = needs_leadership.then(|| self.candidate.clone());
             exchange.open(Tunnel::new(caller, server, candidate));
         }
-        let response = match gains {
-            Some(gains) => gains.end_watch(response),
+        let response = match gain {
+            Some(gain) => end_watch(response, gain),
             None => response.map(Relisted::from),
         };
         response.map(Either::Left)

@@ -26,6 +26,9 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 use tower::BoxError;
 
+/// Completes when this replica has begun to lead.
+pub(crate) type Gain = BoxFuture<'static, ()>;
+
 /// Counts the gains of this replica. Dropping this ends the count.
 pub(crate) struct Gains {
     count: watch::Receiver<u64>,
@@ -41,8 +44,7 @@ pub(crate) struct Relisted {
 /// A watch that has not got its event yet.
 struct Watch {
     frames: Frames,
-    /// Completes at the next gain.
-    gain: BoxFuture<'static, ()>,
+    gain: Gain,
     state: State,
 }
 
@@ -69,21 +71,23 @@ impl Gains {
         Self { count, _task: AbortOnDropHandle::new(tokio::spawn(task)) }
     }
 
-    /// The answer to a watch. It ends after the next gain, if its events are in a known encoding.
-    pub(crate) fn end_watch(&self, answer: Response<Streamed>) -> Response<Relisted> {
-        let frames = encoding(answer.status(), answer.headers());
+    /// Completes at the next gain.
+    pub(crate) fn next(&self) -> Gain {
         let mut count = self.count.clone();
         count.mark_unchanged();
-        let watch = frames.map(|frames| {
-            let gain = async move {
-                if count.changed().await.is_err() {
-                    pending::<()>().await; // the election has ended
-                }
-            };
-            Watch { frames, gain: Box::pin(gain), state: State::Waits }
-        });
-        answer.map(|inner| Relisted { inner, watch })
+        Box::pin(async move {
+            if count.changed().await.is_err() {
+                pending::<()>().await; // the election has ended
+            }
+        })
     }
+}
+
+/// The answer to a watch. It ends after this gain, if its events are in a known encoding.
+pub(crate) fn end_watch(answer: Response<Streamed>, gain: Gain) -> Response<Relisted> {
+    let frames = encoding(answer.status(), answer.headers());
+    let watch = frames.map(|frames| Watch { frames, gain, state: State::Waits });
+    answer.map(|inner| Relisted { inner, watch })
 }
 
 /// How the events of a watch are written. None if that is not known.

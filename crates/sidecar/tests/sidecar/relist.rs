@@ -4,12 +4,14 @@ use crate::{
     callers::{Caller, MAPS, request},
     process::Sidecar,
     upstream::Upstream,
-    wait::{SOON, within},
+    wait::{SOON, until, within},
 };
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use kube_leader_gate::testing::Fault;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 async fn watch(sidecar: &Sidecar, query: &str) -> Incoming {
     let watch = request("GET", &format!("{MAPS}?watch=1{query}"), "");
@@ -62,6 +64,21 @@ async fn gain_ends_each_watch_with_an_expired_version() {
     for name in ["x", "y"] {
         shows(&mut later, name).await;
     }
+}
+
+/// The program has perhaps been refused since it listed.
+#[tokio::test]
+async fn gain_before_the_answer_to_a_watch_ends_it_too() {
+    let upstream = Upstream::start().await;
+    let [mut a, b] = two(&upstream, &[]).await;
+    let late = upstream.server.inject(Fault::delay_before(Duration::from_secs(2)).verb("watch").resource("configmaps"));
+    let gain = async {
+        until("the watch is sent", || late.hits() == 1).await;
+        a.process.signal(Signal::TERM);
+        b.leads().await;
+    };
+    let (mut watch, ()) = tokio::join!(watch(&b, ""), gain);
+    assert_eq!(next(&mut watch).await.unwrap()["object"]["code"], 410);
 }
 
 #[tokio::test]
