@@ -80,7 +80,12 @@ impl MetadataList {
             match page.metadata.rest.filter(|rest| !rest.is_empty()) {
                 None => return Ok(Some(Listed { version, versions })),
                 Some(_) if has_seen(version) => return Ok(None),
-                rest => params.continue_token = rest,
+                rest => {
+                    params.continue_token = rest;
+                    // Each page costs a request and a look at the whole cache, so a large kind would need too many pages of one
+                    // size.
+                    params.limit = params.limit.map(|limit| limit.saturating_mul(2));
+                }
             }
         }
     }

@@ -48,7 +48,8 @@ const LIST_AGAIN: Duration = Duration::from_millis(250);
 /// # }
 /// ```
 ///
-/// 1. It lists the metadata of all objects once, by a consistent read, with one request for each page.
+/// 1. It lists the metadata of all objects once, by a consistent read, with one request for each page. The first page has the
+///    size that `config` says, and each further page is twice as large as the one before.
 /// 2. It waits until the cache has had each of these objects with the listed version or a newer one. If a later list shows that
 ///    an object is gone, it does not wait for this object. The first later list comes after 250 ms.
 /// 3. It waits until each object that the cache has beyond the list is gone, or is newer than the list.

@@ -221,15 +221,17 @@ async fn object_as_new_as_the_list_shows_that_all_before_was_seen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_are_read_to_the_end() {
-    let names = ["a", "b", "c", "d", "e"];
+async fn pages_are_read_to_the_end_and_grow() {
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
     let server = server(&names);
     let mut cache = cache(&server);
-    cache.config = Config::default().page_size(2);
-    cache.sees_all(&names[..4]);
+    cache.config = Config::default().page_size(1);
+    cache.sees_all(&names[..6]);
     let mut waits = cache.waits();
+    pass(SOON).await;
+    assert_eq!(lists(&server), 3, "of one, two and four objects");
     goes_on(&waits).await;
-    cache.sees("e");
+    cache.sees("g");
     completes(&mut waits).await;
 }
 
