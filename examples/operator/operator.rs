@@ -54,21 +54,29 @@ pub struct GreetingStatus {
 pub enum Mode {
     /// Every replica runs the whole controller with warm caches; only the leader's writes pass
     Gated,
+    /// As gated, and the gate of a new leader waits until its cache has what the last one wrote; the kind has to be there
+    Knowing,
     /// The leader alone runs the controller, which is built anew for each term
     LeadingOnly,
 }
 
 /// Runs one replica until `shutdown`. When this returns, its reconciliations have ended and it holds no lease. In
-/// both modes `client` is behind the election's gate, which cuts off a leader's open writes when its term ends.
+/// each mode `client` is behind the election's gate, which cuts off a leader's open writes when its term ends.
 pub async fn run(
-    election: Election,
+    mut election: Election,
     client: Client,
     mode: Mode,
     shutdown: CancellationToken,
 ) -> Result<(), ErrElectionEnded> {
     match mode {
-        Mode::Gated => {
-            let work = gated(client, election.candidate(), shutdown.clone());
+        Mode::Gated | Mode::Knowing => {
+            let controller = controller(&client, shutdown.clone());
+            if mode == Mode::Knowing {
+                let greetings: Api<Greeting> = Api::default_namespaced(client.clone());
+                let (watched, store) = (watcher::Config::default(), controller.store());
+                election = election.open_when(move |_| runtime::caught_up(&greetings, &watched, &store, &()));
+            }
+            let work = gated(client, controller, election.candidate(), shutdown.clone());
             election.run_until(shutdown.cancelled(), work).await.map(drop)
         }
         Mode::LeadingOnly => {
@@ -80,7 +88,12 @@ pub async fn run(
 
 /// Runs on every replica. At a gain of leadership, all objects are reconciled again: also those whose writes the gate rejected
 /// while this replica followed.
-async fn gated(client: Client, candidate: Candidate, shutdown: CancellationToken) {
+async fn gated(
+    client: Client,
+    controller: Controller<Greeting>,
+    candidate: Candidate,
+    shutdown: CancellationToken,
+) {
     // The watch needs the kind. This replica applies it once it leads, unless another replica has.
     let mut gains = candidate.gains();
     let applied = tokio::select! {
@@ -88,7 +101,7 @@ async fn gated(client: Client, candidate: Candidate, shutdown: CancellationToken
         () = installed(&client) => false,
         () = shutdown.cancelled() => return,
     };
-    let work = controller(&client, shutdown.clone())
+    let work = controller
         .reconcile_all_on(candidate.gains())
         .run(runtime::gated(reconcile), retry, Arc::new(client.clone()))
         .for_each(complain);
@@ -113,7 +126,7 @@ async fn leading_only(client: Client, over: CancellationToken) {
     }
 }
 
-/// The same controller in both modes. Before it ends, it finishes the reconciliations that have begun.
+/// The same controller in each mode. Before it ends, it finishes the reconciliations that have begun.
 fn controller(client: &Client, shutdown: CancellationToken) -> Controller<Greeting> {
     let greetings: Api<Greeting> = Api::default_namespaced(client.clone());
     let texts: Api<ConfigMap> = Api::default_namespaced(client.clone());

@@ -52,6 +52,7 @@ pub async fn play(mode: Mode) -> Result<(), Failure> {
     }
     let how = match mode {
         Mode::Gated => "each runs the whole controller, of which one writes",
+        Mode::Knowing => "each runs the whole controller, of which one writes once its cache has caught up",
         Mode::LeadingOnly => "the one that leads runs the controller",
     };
     println!("three replicas, {how}: {} leads", replicas.leader().await?);

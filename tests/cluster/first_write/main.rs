@@ -1,9 +1,10 @@
 //! How long a graceful handover keeps an operator from writing: from SIGTERM to the leader until the next leader's first
-//! write, as the audit log of a real kube-apiserver has it. `make -C benches first-write [OBJECTS= ROUNDS= TRACE=1]`.
+//! write, as the audit log of a real kube-apiserver has it. `make -C benches first-write [OBJECTS= ROUNDS= WAYS= TRACE=1]`.
 //!
-//! Two sets of three replicas of the example operator take turns on the same server: in one all replicas run the gated
-//! controller, and in one the leader alone works. In each round the leader receives SIGTERM, and at the same
-//! moment a user changes an object.
+//! Three sets of three replicas of the example operator take turns on the same server: in one all replicas run the gated
+//! controller, in one the gate of a new leader also waits for its cache, and in one the leader alone works. In each round the
+//! leader receives SIGTERM, and at the same moment a user changes an object. The set whose gate waits cannot be the first one,
+//! since a leader applies the kind.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a bench")]
 
 mod round;
@@ -27,7 +28,11 @@ use std::{env, process::ExitCode, str::FromStr};
 use test_support::apiserver::{self, Lasting, assets};
 
 /// The modes of the operator, and their names in the table.
-const WAYS: [(&str, &str); 2] = [("gated", "every replica"), ("leading-only", "the leader")];
+const WAYS: [(&str, &str); 3] = [
+    ("gated", "every replica"),
+    ("knowing", "every replica, with `open_when(caught_up)`"),
+    ("leading-only", "the leader"),
+];
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -52,7 +57,9 @@ async fn play() -> Result<(), Failure> {
     let own = Lasting::start(assets()).await;
     let cluster = own.cluster();
     let mut sets = Vec::new();
-    for (mode, name) in WAYS {
+    let asked = env::var("WAYS").unwrap_or_default();
+    let is_asked = |mode: &str| asked.is_empty() || asked.split(',').any(|it| it == mode);
+    for (mode, name) in WAYS.into_iter().filter(|(mode, _)| is_asked(mode)) {
         sets.push((Set::start(cluster, mode, objects, trace).await?, Table::new(name)));
     }
     for _ in 0..rounds {

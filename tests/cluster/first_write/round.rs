@@ -20,6 +20,10 @@ pub struct Round {
     pub needed: Option<Timestamp>,
     /// How many writes the next leader sent in the first 100 ms after its gain, and in the second after it.
     pub burst: (usize, usize),
+    /// The lists that the next leader asked for between its gain and its first write.
+    pub lists: Vec<String>,
+    /// The size of the answers to them.
+    pub bytes: usize,
 }
 
 impl Round {
@@ -56,14 +60,21 @@ impl Round {
         let within =
             |time: Duration| work.iter().filter(|it| it.request_received_timestamp < acquired + time).count();
         let burst = (within(Duration::from_millis(100)), within(Duration::from_secs(1)));
+        let sent = first.request_received_timestamp;
+        let lists = events.iter().filter(done).filter(|it| {
+            let at = it.request_received_timestamp;
+            it.verb == "list" && it.user.username == next_leader && acquired <= at && at <= sent
+        });
         Some(Self {
             signal,
             released: released.stage_timestamp,
             acquired,
-            sent: first.request_received_timestamp,
+            sent,
             written: work.iter().map(|it| it.stage_timestamp).min()?,
             needed: needed.filter(|_| is_needed),
             burst,
+            lists: lists.map(|it| it.request_uri.clone()).collect(),
+            bytes: 0,
             next_leader,
         })
     }

@@ -7,6 +7,7 @@ use crate::{
     trace,
     user::{Failure, User},
 };
+use http::{Request, header::ACCEPT};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::ListParams};
@@ -14,9 +15,13 @@ use std::time::Duration;
 use test_support::apiserver::{Audit, AuditEvent, Cluster};
 use tokio::time::{Instant, sleep, timeout};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+/// With 20,000 objects, a busy server takes minutes for all writes of a new leader.
+const PATIENCE: Duration = Duration::from_secs(600);
 const LOGGED: &str = "info,kube_client=off,rustls_platform_verifier=off";
 const TRACED: &str = "info,kube_client=debug,kube_runtime=debug,kube_leader_gate=debug,hyper_util=debug";
+
+/// What `caught_up` accepts.
+const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// A replica without a write or a look for so long has nothing left to do.
 const QUIET: Duration = Duration::from_secs(2);
@@ -32,6 +37,7 @@ pub struct Set {
     started: usize,
     rounds: usize,
     objects: usize,
+    client: Client,
     user: User,
     leases: Api<Lease>,
     audit: Audit,
@@ -61,7 +67,8 @@ impl Set {
             rounds: 0,
             objects,
             user: User::new(client.clone()),
-            leases: Api::default_namespaced(client),
+            leases: Api::default_namespaced(client.clone()),
+            client,
             audit: cluster.audit(),
             events: Vec::new(),
             namespace,
@@ -102,9 +109,10 @@ impl Set {
         loop {
             self.listen();
             // A little longer than the second in which the writes are counted.
-            if let Some(round) = Round::read(signal, &old_leader, &changed, &self.events)
+            if let Some(mut round) = Round::read(signal, &old_leader, &changed, &self.events)
                 && Timestamp::now() > round.acquired + Duration::from_millis(1_200)
             {
+                round.bytes = self.size(&round.lists).await?;
                 return Ok(round);
             }
             if Instant::now() > deadline {
@@ -126,6 +134,17 @@ impl Set {
     pub fn trace(&self, round: &Round) -> String {
         let next = self.replicas.iter().find(|it| it.name == round.next_leader).map(Replica::log);
         trace::merged(round, self.stopped.as_deref(), next.as_deref(), &self.events)
+    }
+
+    /// Asks for the same lists again, and returns the size of the answers.
+    async fn size(&self, lists: &[String]) -> Result<usize, Failure> {
+        let accept = if self.mode == "knowing" { METADATA } else { "application/json" };
+        let mut size = 0;
+        for list in lists {
+            let request = Request::get(list).header(ACCEPT, accept).body(Vec::new())?;
+            size += self.client.request_text(request).await?.len();
+        }
+        Ok(size)
     }
 
     fn start_replica(&mut self) {

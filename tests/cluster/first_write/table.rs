@@ -7,17 +7,19 @@ pub struct Table {
     name: &'static str,
     rounds: Vec<[Option<Duration>; PARTS]>,
     bursts: Vec<(usize, usize)>,
+    /// Requests and bytes.
+    lists: Vec<(usize, usize)>,
 }
 
-/// release, gain, first write sent, first write answered; all; the changed object.
-const PARTS: usize = 6;
+/// release, gain, first write sent, first write answered; all; release to first write sent; the changed object.
+const PARTS: usize = 7;
 
 impl Table {
     pub const HEAD: &str = "| works on | until the release | until the next leader | until its first write | until the answer | all | \
-        until the changed object | writes within 0.1 s, 1 s |\n| --- | --- | --- | --- | --- | --- | --- | --- |";
+        release to first write | until the changed object | writes within 0.1 s, 1 s | lists before the first write | bytes |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
 
     pub fn new(name: &'static str) -> Self {
-        Self { name, rounds: Vec::new(), bursts: Vec::new() }
+        Self { name, rounds: Vec::new(), bursts: Vec::new(), lists: Vec::new() }
     }
 
     /// Adds a round, and describes it.
@@ -28,12 +30,21 @@ impl Table {
             Some(between(round.acquired, round.sent)),
             Some(between(round.sent, round.written)),
             Some(round.after(round.written)),
+            Some(between(round.released, round.sent)),
             round.needed.map(|at| round.after(at)),
         ];
         self.rounds.push(parts);
         self.bursts.push(round.burst);
+        self.lists.push((round.lists.len(), round.bytes));
         let parts: Vec<_> = parts.iter().map(|it| it.map_or("-".to_owned(), millis)).collect();
-        format!("{:<14} {} {:?}", self.name, parts.join("  "), round.burst)
+        let lists = round.lists.len();
+        format!(
+            "{:<14} {} {:?} {lists} lists, {} bytes",
+            self.name,
+            parts.join("  "),
+            round.burst,
+            round.bytes
+        )
     }
 }
 
@@ -48,12 +59,14 @@ impl fmt::Display for Table {
                 _ => write!(f, " - |")?,
             }
         }
-        let median = |count: fn(&(usize, usize)) -> usize| {
-            let mut counts: Vec<_> = self.bursts.iter().map(count).collect();
+        let median = |counts: &[(usize, usize)], count: fn(&(usize, usize)) -> usize| {
+            let mut counts: Vec<_> = counts.iter().map(count).collect();
             counts.sort_unstable();
             counts.get(counts.len() / 2).copied().unwrap_or_default()
         };
-        write!(f, " {}, {} |", median(|it| it.0), median(|it| it.1))
+        let (bursts, lists) = (&self.bursts, &self.lists);
+        write!(f, " {}, {} |", median(bursts, |it| it.0), median(bursts, |it| it.1))?;
+        write!(f, " {} | {} |", median(lists, |it| it.0), median(lists, |it| it.1))
     }
 }
 
