@@ -1,4 +1,4 @@
-// The candidates that are written in Go.
+// The candidates that are written in Go, and the operator of ../../relist.
 module kube-leader-gate/benches/peers/go
 
 go 1.26.0
