@@ -54,7 +54,7 @@ pub struct GreetingStatus {
 pub enum Mode {
     /// Every replica runs the whole controller with warm caches; only the leader's writes pass
     Gated,
-    /// As gated, and the gate of a new leader waits until its cache has what the last one wrote; the kind has to be there
+    /// As gated, and the gate of a new leader waits until its cache has what the last one wrote
     Knowing,
     /// The leader alone runs the controller, which is built anew for each term
     LeadingOnly,
@@ -74,7 +74,16 @@ pub async fn run(
             if mode == Mode::Knowing {
                 let greetings: Api<Greeting> = Api::default_namespaced(client.clone());
                 let (watched, store) = (watcher::Config::default(), controller.store());
-                election = election.open_when(move |_| runtime::caught_up(&greetings, &watched, &store, &()));
+                election = election.open_when(move |_| {
+                    let caught_up = runtime::caught_up(&greetings, &watched, &store, &());
+                    async move {
+                        match caught_up.await {
+                            // In a new cluster, the leader applies the kind.
+                            Err(error) if error.is_unknown_kind() => Ok(()),
+                            outcome => outcome,
+                        }
+                    }
+                });
             }
             let work = gated(client, controller, election.candidate(), shutdown.clone());
             election.run_until(shutdown.cancelled(), work).await.map(drop)

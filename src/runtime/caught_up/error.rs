@@ -21,7 +21,28 @@ pub(super) enum Why {
     Version(String),
 }
 
+// === impl ErrCaughtUp ===
+
 impl ErrCaughtUp {
+    /// Whether the API server answers 404 to the list: it does not know this kind, so it has no object of it. If your program
+    /// applies the kind itself once it leads, let [`open_when`](crate::Election::open_when) pass in this case, or no replica
+    /// ever leads in a new cluster. (If there are several API servers, each learns of a new kind a moment later.)
+    ///
+    /// ```
+    /// use kube_leader_gate::runtime::ErrCaughtUp;
+    ///
+    /// fn opens(caught_up: Result<(), ErrCaughtUp>) -> Result<(), ErrCaughtUp> {
+    ///     match caught_up {
+    ///         Err(error) if error.is_unknown_kind() => Ok(()),
+    ///         outcome => outcome,
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn is_unknown_kind(&self) -> bool {
+        matches!(&self.why, Why::List(error) if error.status() == Some(StatusCode::NOT_FOUND))
+    }
+
     /// Whether it helps to ask again.
     pub(super) fn may_pass(&self) -> bool {
         let Why::List(error) = &self.why else { return false };

@@ -68,7 +68,8 @@ const LIST_AGAIN: Duration = Duration::from_millis(250);
 /// Use kube-runtime's default for a kind whose objects you create by what the cache lacks.
 ///
 /// # Errors
-/// [`ErrCaughtUp`] if the API server refuses the list, or if a version is not a number. If the API server is away or too busy,
+/// [`ErrCaughtUp`] if the API server refuses the list, if it [does not know the kind](ErrCaughtUp::is_unknown_kind), or if a
+/// version is not a number. If the API server is away or too busy,
 /// this asks again, without end.
 pub fn caught_up<A, K>(
     api: &Api<A>,

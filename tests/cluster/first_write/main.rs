@@ -3,8 +3,7 @@
 //!
 //! Three sets of three replicas of the example operator take turns on the same server: in one all replicas run the gated
 //! controller, in one the gate of a new leader also waits for its cache, and in one the leader alone works. In each round the
-//! leader receives SIGTERM, and at the same moment a user changes an object. The set whose gate waits cannot be the first one,
-//! since a leader applies the kind.
+//! leader receives SIGTERM, and at the same moment a user changes an object.
 #![expect(unreachable_pub, reason = "no other crate uses the modules of a bench")]
 
 mod round;

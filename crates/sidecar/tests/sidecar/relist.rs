@@ -71,7 +71,9 @@ async fn gain_ends_each_watch_with_an_expired_version() {
 async fn gain_before_the_answer_to_a_watch_ends_it_too() {
     let upstream = Upstream::start().await;
     let [mut a, b] = two(&upstream, &[]).await;
-    let late = upstream.server.inject(Fault::delay_before(Duration::from_secs(2)).verb("watch").resource("configmaps"));
+    let late = upstream
+        .server
+        .inject(Fault::delay_before(Duration::from_secs(2)).verb("watch").resource("configmaps"));
     let gain = async {
         until("the watch is sent", || late.hits() == 1).await;
         a.process.signal(Signal::TERM);

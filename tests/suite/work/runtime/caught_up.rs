@@ -286,10 +286,18 @@ async fn missing_permission_ends_it_at_once() {
     let cache = cache(&server);
     let _forbidden = server.inject(Fault::forbidden().verb("list"));
     let error = fails(cache.waits()).await;
-    assert!(error.source().is_some());
+    assert!(error.source().is_some() && !error.is_unknown_kind());
     let told = error.to_string();
     assert!(told.starts_with("configmaps cannot be listed: forbidden: 403"), "{told}");
     assert!(told.ends_with("To do: grant this process list on configmaps, by a Role"), "{told}");
+}
+
+/// The program may apply the kind once it leads.
+#[tokio::test(start_paused = true)]
+async fn unknown_kind_ends_it_at_once_and_can_be_told() {
+    let cache = cache(&server(&[]));
+    let _unknown = cache.server.inject(Fault::status(404).verb("list"));
+    assert!(fails(cache.waits()).await.is_unknown_kind());
 }
 
 #[tokio::test(start_paused = true)]
