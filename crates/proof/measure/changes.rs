@@ -14,9 +14,11 @@ use std::{
 };
 
 /// What cargo-mutants may change.
-const SAMPLED: [&str; 6] = [
+const SAMPLED: [&str; 8] = [
     "src/{gate,leadership,request,policy}/**",
     "src/election/machine/**",
+    "src/election/program/**",
+    "src/runtime/caught_up/**",
     "src/election/work/**",
     "src/election/work.rs",
     "src/election/task.rs",
