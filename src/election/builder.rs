@@ -134,12 +134,15 @@ impl ElectionBuilder {
     /// It is for a replica whose caches are still empty, one whose own Role is missing, or one of a version that can no longer do
     /// its work. For caches that lack the last writes of the former leader there is [`Election::open_when`].
     ///
-    /// 1. A candidate whose check says no does not take the lease, and asks no holder for it. When the check says yes, it
+    /// 1. A candidate whose check says no does not take the lease, asks no holder for it, and opens no gate. When the check says yes, it
     ///    contends at once. If the checks of all replicas say no, no replica leads.
-    /// 2. A holder whose check has said no for longer than the [tolerance](Self::lead_if_tolerance) gives the lease up as by
-    ///    [`Candidate::give_way`]. It then stays away until the check says yes, and for a pause: a retry period, and at most 1 s
-    ///    the first time. This maximum doubles each further time, up to a minute. After it has led for two minutes, the pauses
-    ///    start at 1 s again. So a check that changes again and again does not move the leadership each time.
+    /// 2. A holder whose check has said no for longer than the [tolerance](Self::lead_if_tolerance) gives the lease up, as if
+    ///    [`Candidate::give_way`] were called. It then stays away until the check says yes, and for the longer of two times after
+    ///    it has given the lease up: a retry period, and a random pause. This pause is at most 1 s the first time, and at most
+    ///    twice as long each further time, up to a minute. After it has led for two minutes, the pauses start at 1 s again. So a
+    ///    check that changes again and again moves the leadership less often each time. If the checks of all replicas change
+    ///    together, or if a [preferred candidate](super::Priority) asks for the lease whenever its check says yes, the leadership
+    ///    moves more often.
     /// 3. While the check says no, [`Candidate::trouble`] gives the reason, and so do the log, `/readyz` and `/leader`. So the
     ///    replica is not ready, and a rollout waits for it.
     ///

@@ -176,14 +176,16 @@ impl Election {
     ///
     /// It is set here and not on the builder, because the watch that fills a cache uses the client that the election makes.
     ///
-    /// 1. The election calls `condition` when this process holds the lease, and no former holder can write any more. The future
+    /// 1. The election calls `condition` when this process holds the lease, and no former holder can write any more. If a write of
+    ///    an earlier term of this process ended without an answer, it also waits until this write can no longer take effect. The future
     ///    runs in a task of its own. Meanwhile the election renews the lease, and [`Candidate::opening`] names the term.
     /// 2. When the futures of all conditions have completed, the gate opens. [`Candidate::elected`], [`Candidate::gains`] and
     ///    the work of [`run_while_leading`](Self::run_while_leading) come after that.
     /// 3. If a future fails, panics, or does not complete within the [time limit](super::ElectionBuilder::open_timeout), this
-    ///    replica gives the lease up as by [`give_way`](Candidate::give_way). [`Candidate::trouble`] says why, until another
-    ///    replica holds the lease. This replica contends again after a retry period, and after at most 1 s the first time. This
-    ///    maximum doubles each further time, up to a minute.
+    ///    replica gives the lease up, as if [`give_way`](Candidate::give_way) were called. [`Candidate::trouble`] says why, until
+    ///    another replica holds the lease. This replica contends again after a retry period, or as soon as another replica has
+    ///    held the lease, but not before a random pause is over. This pause is at most 1 s the first time, and at most twice as
+    ///    long each further time, up to a minute.
     /// 4. If the term ends meanwhile, the future is dropped. A loss, a stop, [`give_way`](Candidate::give_way) and the question
     ///    of a [preferred candidate](super::Priority) take effect at once.
     ///

@@ -42,7 +42,7 @@ const WORTH_A_WORD: Duration = Duration::from_secs(1);
 
 /// Gives the troubles of the lease their order: observers see the first one that lasts.
 pub(super) fn rank_troubles(grantor: &Grantor) {
-    for what in [STUCK, CALLS, FORMER, ODDITY, OPENING, REFUSED, QUESTION] {
+    for what in [STUCK, CALLS, FORMER, ODDITY, REFUSED, OPENING, QUESTION] {
         grantor.set_trouble(what, None);
     }
 }

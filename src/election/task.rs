@@ -74,7 +74,7 @@ impl Task {
         let leadership = self.grantor.leadership();
         let mut lease_watch = self.watch();
         loop {
-            self.program.lead_if.ask(leadership.now()); // which may take its time
+            self.program.lead_if.ask(&leadership);
             let now = leadership.now();
             if let Some(term) = self.orders.take_asked() {
                 self.machine.give_way(&term);
@@ -87,9 +87,9 @@ impl Task {
             let busy = self.busy(&leadership, now);
             let next = self.machine.poll(busy, Timestamp::now(), now);
             self.apply_gate(&leadership, now);
-            self.report.tell(&self.machine, self.grant.is_some(), &self.grantor, now);
-            let is_led = self.grant.is_some() || self.machine.is_held_by_another();
-            self.program.tell(is_led, &self.report.profile, &self.grantor, now);
+            let leads = self.grant.is_some();
+            self.report.tell(&self.machine, leads, &self.grantor, now);
+            self.program.tell(&self.machine, leads, &self.report.profile, &self.grantor, now);
             let until = match next {
                 Next::Call(call) => {
                     self.begin(call, now);
@@ -162,7 +162,8 @@ impl Task {
     fn may_open(&mut self, term: &Term, leadership: &Leadership, now: Moment) -> bool {
         self.lose(Loss::Expired, now); // of an earlier term
         if self.orders.intent() == Intent::Contend {
-            return self.program.lets_open(term, &mut self.machine, leadership, now);
+            let margin = self.report.profile.timing.safety_margin();
+            return self.program.lets_open(term, &mut self.machine, leadership, margin, now);
         }
         self.machine.end_term(Loss::Abandoned); // this process lets no term begin
         false

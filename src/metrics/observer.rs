@@ -107,8 +107,9 @@ impl Drop for MetricsObserver {
             self.calls.end();
             self.publish();
             // Dropping an election closes its gate, perhaps a moment later.
-            self.labels.gauge(MASTER_STATUS).set(0);
-            self.labels.gauge(TIME_TO_DEADLINE_SECONDS).set(0);
+            for gauge in [MASTER_STATUS, TIME_TO_DEADLINE_SECONDS, CONTENDING, OPENING] {
+                self.labels.gauge(gauge).set(0);
+            }
         });
     }
 }

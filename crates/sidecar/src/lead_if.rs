@@ -41,11 +41,12 @@ impl Page {
         let allowed = "allowed: a page on this machine, such as http://127.0.0.1:8080/readyz";
         let uri = given.parse::<Uri>().map_err(|error| format!("{error}; {allowed}"))?;
         let is_local = |authority: &Authority| {
-            let host = authority.host().trim_matches(['[', ']']);
-            host == "localhost" || host.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
+            let host = authority.host();
+            let plain = authority.port_u16().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+            let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+            plain == authority.as_str() && (host == "localhost" || address.is_ok_and(|it| it.is_loopback()))
         };
-        let is_plain = uri.scheme() == Some(&Scheme::HTTP);
-        if !is_plain || !uri.authority().is_some_and(|it| is_local(it) && !it.as_str().contains('@')) {
+        if uri.scheme() != Some(&Scheme::HTTP) || !uri.authority().is_some_and(is_local) {
             return Err(allowed.to_owned());
         }
         Ok(Self(uri))

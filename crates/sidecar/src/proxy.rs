@@ -113,7 +113,7 @@ impl Proxy {
         let is_read = asked.is_read();
         let needs_leadership = !is_read && !self.policy.permits(&asked);
         // A gain before the answer counts too.
-        let gain = self.gains.as_ref().filter(|_| asked.verb() == Verb::Watch).map(Gains::next);
+        let gain = self.gains.as_ref().filter(|_| asked.verb() == Verb::Watch).map(|gains| gains.next(&uri));
         exchange.begin(&asked);
         let caller = upgrades.then(|| upgrade::on(&mut request));
         let mut response = match exchange.send(request).await {

@@ -49,7 +49,7 @@ impl Machine {
     /// A read is consistent.
     fn read(&mut self, lease: Option<LeaseRecord>, flight: &Flight, now: Moment) {
         self.known.looked_at = now;
-        self.calls.pending_claim.take_if(|(_, until)| *until <= flight.sent);
+        self.calls.note_read(flight.sent);
         // A create has met the lease of another candidate, which no look has shown.
         let has_met_another = self.known.staleness == Staleness::Stale && self.calls.over.is_empty();
         if flight.settles {
@@ -122,7 +122,6 @@ impl Machine {
         if flight.settles && self.known.staleness == Staleness::Unsure {
             self.known.staleness = Staleness::Fresh;
         }
-        self.calls.pending_claim = None;
         if what == LeaseCall::Acquire {
             self.terms.claimed = sent; // even if another client has overwritten it meanwhile: see `wants_to_take`
         }
@@ -183,8 +182,7 @@ impl Machine {
             return self.lose_a_race(error, patience, now);
         }
         if what == LeaseCall::Acquire && !error.is_certain() {
-            let until = now.saturating_add(self.timing.safety_margin());
-            self.calls.pending_claim = Some((self.calls.over.clone(), until));
+            self.calls.note_pending_claim(now.saturating_add(self.timing.safety_margin()));
         }
         self.pause(error, now);
     }

@@ -23,9 +23,11 @@ pub(super) struct Calls {
     pub(super) flight: Option<Flight>,
     /// The version that the last write was to swap. Empty if that write was to create the lease.
     pub(super) over: String,
-    /// An acquisition without an answer: the version that it swaps (empty if it creates the lease), and until when it may land.
-    /// Only a read that is sent after this moment shows that it has not landed.
-    pub(super) pending_claim: Option<(String, Moment)>,
+    /// An acquisition without an answer: the version that it swaps, and until when it may land. Only a read that is sent after this
+    /// moment shows that it has not landed.
+    pub(super) pending_swap: Option<(String, Moment)>,
+    /// The same for an acquisition that creates the lease. It lands whenever there is no lease.
+    pub(super) pending_create: Option<Moment>,
 }
 
 /// The one call under way.
@@ -68,9 +70,25 @@ impl Calls {
         self.flight = Some(Flight { call, sent: now, knew, doubts, settles: true });
     }
 
-    /// Whether a write without an answer may still give the lease, of this version, to this candidate.
+    /// Takes in that an acquisition has no answer, and may land until then.
+    pub(super) fn note_pending_claim(&mut self, until: Moment) {
+        if self.over.is_empty() {
+            self.pending_create = Some(until);
+        } else {
+            self.pending_swap = Some((self.over.clone(), until));
+        }
+    }
+
+    /// Takes in the answer to a read that was sent at this moment.
+    pub(super) fn note_read(&mut self, sent: Moment) {
+        self.pending_swap.take_if(|(_, until)| *until <= sent);
+        self.pending_create.take_if(|until| *until <= sent);
+    }
+
+    /// Whether a write without an answer may still give the lease, of this version, to this candidate. Without a lease it is empty.
     pub(super) fn pending_claim_may_land(&self, version: &str) -> bool {
-        self.pending_claim.as_ref().is_some_and(|(over, _)| over == version)
+        let swaps = self.pending_swap.as_ref().is_some_and(|(over, _)| over == version);
+        swaps || version.is_empty() && self.pending_create.is_some()
     }
 }
 

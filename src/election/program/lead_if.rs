@@ -1,6 +1,10 @@
 //! Whether the program lets this candidate lead.
 
-use crate::{election::panics::message, leadership::Moment, one_line::one_line};
+use crate::{
+    election::panics::message,
+    leadership::{Leadership, Moment},
+    one_line::one_line,
+};
 use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -34,17 +38,17 @@ impl LeadIf {
     }
 
     /// Asks the checks, if it is time. A panic says no.
-    pub(crate) fn ask(&mut self, now: Moment) {
-        if self.asks_at().is_none_or(|at| now < at) {
+    pub(crate) fn ask(&mut self, leadership: &Leadership) {
+        if self.asks_at().is_none_or(|at| leadership.now() < at) {
             return;
         }
-        self.asks_at = now.saturating_add(EVERY);
         let refusal = self.checks.iter().find_map(|check| {
             let said = catch_unwind(AssertUnwindSafe(check));
             said.unwrap_or_else(|panic| Err(format!("it panicked: {}", message(&*panic)))).err()
         });
+        let now = leadership.now(); // a check may take its time
         let since = self.refusal.take().map_or(now, |(_, since)| since);
-        self.refusal = refusal.map(|why| (why, since));
+        (self.refusal, self.asks_at) = (refusal.map(|why| (why, since)), now.saturating_add(EVERY));
     }
 
     /// Why the candidate may not lead now, in words for a person. None if it may.

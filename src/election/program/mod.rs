@@ -57,17 +57,19 @@ impl Program {
         self.lead_if.refusal().is_some() || now < self.away_until
     }
 
-    /// Whether what the gate of this term waits for has come (rule S16). If it will not come, gives the lease up.
+    /// Whether what the gate of this term waits for has come (rule S16), and the checks say yes. If it will not come, gives the
+    /// lease up.
     pub(super) fn lets_open(
         &mut self,
         term: &Term,
         machine: &mut Machine,
         leadership: &Leadership,
+        margin: Duration,
         now: Moment,
     ) -> bool {
-        match self.opening.of(term, leadership) {
+        match self.opening.of(term, leadership, leadership.settles_at(margin)) {
             None => false,
-            Some(Ok(())) => true,
+            Some(Ok(())) => self.lead_if.refusal().is_none(),
             Some(Err(why)) => {
                 let pause = self.give_up(term, machine, now).as_secs_f64();
                 let text = format!(
@@ -104,19 +106,27 @@ impl Program {
     pub(super) fn moments(&self, now: Moment) -> impl Iterator<Item = Moment> {
         let moments = [
             Some(self.away_until),
-            self.opening.warns_from(),
+            self.opening.looks_at(now),
             self.lead_if.asks_at(),
             self.lead_if.ends_term_from(),
         ];
         moments.into_iter().flatten().filter(move |at| now < *at)
     }
 
-    /// Tells what keeps this candidate from leading. `is_led` says whether it leads, or another one holds the lease.
-    pub(super) fn tell(&mut self, is_led: bool, profile: &Profile, grantor: &Grantor, now: Moment) {
-        if is_led {
+    /// Tells what keeps this candidate from leading. `leads` says whether this process has a term.
+    pub(super) fn tell(
+        &mut self,
+        machine: &Machine,
+        leads: bool,
+        profile: &Profile,
+        grantor: &Grantor,
+        now: Moment,
+    ) {
+        if leads || machine.is_held_by_another() {
             self.given_up = None;
         }
-        profile.liveness.contends.store(!self.stays_away(now), Ordering::Release);
+        let contends = !machine.is_ending() && !self.stays_away(now);
+        profile.liveness.contends.store(contends, Ordering::Release);
         grantor.note_opening(self.opening.term());
         let waits = self.opening.warning(now);
         let waits = waits.as_ref().map(|text| ("waits", text as &dyn Display));

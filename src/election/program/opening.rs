@@ -37,6 +37,8 @@ pub(crate) struct Opening {
 struct Wait {
     term: Term,
     since: Moment,
+    /// The end of its time limit.
+    until: Moment,
     missing: Missing,
     /// A task of its own, so that what it does delays no renewal. It ends with this value.
     task: AbortOnDropHandle<Outcome>,
@@ -50,10 +52,11 @@ tokio::task_local! {
 /// Says what the wait lacks whose task calls this. Elsewhere it does nothing.
 #[cfg(feature = "runtime")]
 pub(crate) fn note_missing(what: &impl fmt::Display) {
-    let note = |missing: &Missing| {
-        *missing.lock().unwrap_or_else(PoisonError::into_inner) = format!(": {what}");
-    };
-    let _ = MISSING.try_with(note);
+    let _ = MISSING.try_with(|missing| set(missing, what));
+}
+
+fn set(missing: &Missing, what: &impl fmt::Display) {
+    *missing.lock().unwrap_or_else(PoisonError::into_inner) = format!(": {what}");
 }
 
 // === impl Opening ===
@@ -80,36 +83,43 @@ impl Opening {
         Ok(())
     }
 
-    /// How the wait of this term has ended, if it has. The first question begins it.
-    pub(super) fn of(&mut self, term: &Term, leadership: &Leadership) -> Option<Outcome> {
+    /// How the wait of this term has ended, if it has. The first question begins it. What an earlier term or process has sent
+    /// counts as stored once it has `settled`, so the conditions are asked from then on.
+    pub(super) fn of(&mut self, term: &Term, leadership: &Leadership, settled: Moment) -> Option<Outcome> {
         if self.conditions.is_empty() {
             return Some(Ok(()));
         }
+        let now = leadership.now();
         if self.term().is_none_or(|waits| !waits.is_same(term)) {
-            self.wait = Some(self.begin(term, leadership));
+            self.wait = Some(self.begin(term, leadership, now, settled.max(now)));
         }
-        self.wait.as_ref()?.outcome.clone()
+        let wait = self.wait.as_ref()?;
+        let late = || {
+            let missing = text(&wait.missing);
+            (wait.until <= now).then(|| Err(format!("it has not come within {:?}{missing}", self.timeout)))
+        };
+        wait.outcome.clone().or_else(late)
     }
 
-    /// Begins to wait, in the present span.
-    fn begin(&self, term: &Term, leadership: &Leadership) -> Wait {
-        let (since, missing, timeout) = (leadership.now(), Missing::default(), self.timeout);
+    /// Begins to wait, in the present span. The conditions have their time limit from `settled` on.
+    fn begin(&self, term: &Term, leadership: &Leadership, now: Moment, settled: Moment) -> Wait {
+        let missing = Missing::default();
+        if now < settled {
+            set(&missing, &"a write of this process that ended without an answer may still take effect");
+        }
         let (all, of, clock, lacks) =
             (self.conditions.clone(), term.clone(), leadership.clone(), missing.clone());
         let waits = async move {
+            clock.sleep_until(settled).await;
+            lacks.lock().unwrap_or_else(PoisonError::into_inner).clear();
             // A condition may panic when it is called.
             let met =
                 async { try_join_all(all.iter().map(|condition| condition(of.clone()))).await.map(drop) };
-            tokio::select! {
-                biased;
-                met = MISSING.scope(lacks.clone(), met) => met,
-                () = clock.sleep_until(since.saturating_add(timeout)) => {
-                    Err(format!("it has not come within {timeout:?}{}", text(&lacks)))
-                }
-            }
+            MISSING.scope(lacks, met).await
         };
         let task = AbortOnDropHandle::new(tokio::spawn(waits.in_current_span()));
-        Wait { term: term.clone(), since, missing, task, outcome: None }
+        let until = settled.saturating_add(self.timeout);
+        Wait { term: term.clone(), since: now, until, missing, task, outcome: None }
     }
 
     /// Ends the wait. Returns how long it has lasted, if there was one.
@@ -132,15 +142,16 @@ impl Opening {
         self.wait.as_ref().map(|wait| &wait.term)
     }
 
-    /// When a wait becomes worth a warning.
-    pub(super) fn warns_from(&self) -> Option<Moment> {
-        self.wait.as_ref().map(|wait| wait.since.saturating_add(WORTH_A_WARNING))
+    /// When to look at the wait again: what it lacks may have changed, or its time may be over.
+    pub(super) fn looks_at(&self, now: Moment) -> Option<Moment> {
+        let wait = self.wait.as_ref()?;
+        Some(now.saturating_add(WORTH_A_WARNING).min(wait.until.max(now)))
     }
 
     /// What a wait that is worth a warning lacks, in words for a person.
     pub(super) fn warning(&self, now: Moment) -> Option<String> {
-        let wait = self.wait.as_ref().filter(|_| self.warns_from() <= Some(now))?;
-        let missing = text(&wait.missing);
+        let is_long = |wait: &&Wait| WORTH_A_WARNING <= now.saturating_since(wait.since);
+        let missing = text(&self.wait.as_ref().filter(is_long)?.missing);
         Some(format!("this process holds the lease, and what `open_when` names has not come yet{missing}"))
     }
 }

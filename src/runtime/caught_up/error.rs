@@ -26,7 +26,8 @@ pub(super) enum Why {
 impl ErrCaughtUp {
     /// Whether the API server answers 404 to the list: it does not know this kind, so it has no object of it. If your program
     /// applies the kind itself once it leads, let [`open_when`](crate::Election::open_when) pass in this case, or no replica
-    /// ever leads in a new cluster. (If there are several API servers, each learns of a new kind a moment later.)
+    /// ever leads in a new cluster. The Role has to permit the list of this kind; if it does not, the API server answers 403.
+    /// (If there are several API servers, each learns of a new kind a moment later.)
     ///
     /// ```
     /// use kube_leader_gate::runtime::ErrCaughtUp;

@@ -51,7 +51,7 @@ const LIST_AGAIN: Duration = Duration::from_millis(250);
 /// 1. It lists the metadata of all objects once, by a consistent read, with one request for each page. The first page has the
 ///    size that `config` says, and each further page is twice as large as the one before.
 /// 2. It waits until the cache has had each of these objects with the listed version or a newer one. If a later list shows that
-///    an object is gone, it does not wait for this object. The first later list comes after 250 ms.
+///    an object is gone, it only waits until the cache shows no older state of it. The first later list comes after 250 ms.
 /// 3. It waits until each object that the cache has beyond the list is gone, or is newer than the list.
 /// 4. If the cache shows an object that is as new as the whole list, it has seen all before, because the events of a watch come
 ///    in order. Then it waits no longer, and asks for no further page.
@@ -62,15 +62,15 @@ const LIST_AGAIN: Duration = Duration::from_millis(250);
 ///
 /// The watch that fills `store` has to run on every replica, also on one that does not lead. If a store is filled only while
 /// this process leads, this waits for the store, and the store waits for the gate. Then the gate's
-/// [time limit](crate::election::ElectionBuilder::open_timeout) ends the wait, and says that the cache is empty.
+/// [time limit](crate::election::ElectionBuilder::open_timeout) ends the wait, and says that the cache is empty. As long as the
+/// API server has no object of this kind, this mistake does not show.
 ///
 /// With `ListSemantic::Any` or a streaming list, a watch that begins anew may show an older state for a moment, at any time.
 /// Use kube-runtime's default for a kind whose objects you create by what the cache lacks.
 ///
 /// # Errors
 /// [`ErrCaughtUp`] if the API server refuses the list, if it [does not know the kind](ErrCaughtUp::is_unknown_kind), or if a
-/// version is not a number. If the API server is away or too busy,
-/// this asks again, without end.
+/// version is not a number. If the API server is away or too busy, this asks again, without end.
 pub fn caught_up<A, K>(
     api: &Api<A>,
     config: &watcher::Config,
@@ -111,7 +111,7 @@ where
     let cached = newest(&store.state())?;
     let has_seen =
         |version| cached <= version && newest(&store.state()).is_ok_and(|newest| version <= newest);
-    let Some(Listed { version, versions: listed }) = list.all(has_seen).await? else { return Ok(true) };
+    let Some(Listed { version, versions: mut listed }) = list.all(has_seen).await? else { return Ok(true) };
     if version < cached {
         note_missing(&format_args!(
             "the API server lists {resource} of version {version}, but the cache shows version {cached} already; if a backup was \
@@ -151,7 +151,9 @@ where
         }
         if !lacks.is_empty() && list_at <= Instant::now() {
             let Some(now) = list.all(|_| false).await? else { return Ok(true) };
-            lacks.retain(|name, _| now.versions.contains_key(name));
+            // What is gone need not come any more, but an older state of it has to go.
+            listed.retain(|name, _| !lacks.contains_key(name) || now.versions.contains_key(name));
+            lacks.retain(|name, _| listed.contains_key(name));
             again *= 2;
             list_at = Instant::now() + again;
         }

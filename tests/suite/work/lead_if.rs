@@ -5,7 +5,7 @@ use crate::support::{
     until, within,
 };
 use kube_leader_gate::{
-    Candidate, Election,
+    Candidate, Election, LeaseTiming,
     election::{ElectionBuilder, ErrUnhealthy, Priority, Running},
     health::Health,
     testing::{ApiServer, Fault, ManualClock},
@@ -20,8 +20,10 @@ use std::{
         },
         mpsc,
     },
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
+use tokio::sync::Semaphore;
 
 /// At 15/10/2 s a holder leads on for a retry period while its check says no.
 const TOLERANCE: Duration = Duration::from_secs(2);
@@ -300,6 +302,44 @@ async fn term_that_waits_to_open_is_given_up_too() {
     let may = May::yes();
     let a = may.election(&server, "a").open_when(|_| pending::<Result<(), String>>()).start();
     until(FIRST, "it waits", || a.candidate().opening().is_some()).await;
+    pass(FIRST).await;
+    assert!(trouble(a.candidate()).contains("this process holds the lease"));
     may.set(false);
+    until(FIRST, "the check comes first", || trouble(a.candidate()).ends_with("the caches are empty")).await;
     until(TOLERANCE + FIRST, "the lease is released", || releases(&server, "a").len() == 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn check_that_takes_300_ms_is_asked_again() {
+    let server = ApiServer::new();
+    free(&server);
+    let yes_from = Instant::now() + Duration::from_secs(6);
+    let builder = builder("a").timing(LeaseTiming::default()).lead_if(move || {
+        thread::sleep(Duration::from_millis(300));
+        if Instant::now() >= yes_from { Ok(()) } else { Err("not yet") }
+    });
+    let a = build(&server, "a", builder).unwrap().start();
+    within(Duration::from_secs(10), "it leads", a.candidate().elected()).await;
+}
+
+/// It would begin work that is ended again a moment later.
+#[tokio::test(start_paused = true)]
+async fn gate_does_not_open_while_the_check_says_no() {
+    let server = ApiServer::new();
+    let (may, met) = (May::yes(), Arc::new(Semaphore::new(0)));
+    let permits = met.clone();
+    let a = build(&server, "a", may.of(builder("a"))).unwrap().open_when(move |_| {
+        let permits = permits.clone();
+        async move {
+            permits.acquire().await.unwrap().forget();
+            Ok::<_, String>(())
+        }
+    });
+    let a = a.start();
+    until(FIRST, "it waits", || a.candidate().opening().is_some()).await;
+    may.set(false);
+    pass(TOLERANCE / 2).await;
+    met.add_permits(1);
+    pass(SOON).await;
+    assert!(!a.candidate().can_write(), "its check says no");
 }

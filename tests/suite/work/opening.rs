@@ -1,14 +1,14 @@
 //! A gate that waits for what the program names (rule S16).
 
 use crate::support::{
-    self, FIRST, SKEW, SOON, builder, candidate, gated, leading, lease_writes, pass, releases, steal, until,
-    within, write,
+    self, FIRST, LEASE, SKEW, SOON, begin_write, builder, candidate, free, gated, is_cut_off, leading,
+    lease_writes, pass, releases, steal, until, within, write,
 };
 use kube_leader_gate::{
     Candidate, Election, ErrNotLeader,
     election::{LeaseEnd, Priority, Running},
     health::Health,
-    testing::ApiServer,
+    testing::{ApiServer, Fault},
 };
 use std::{
     future::{Future, pending},
@@ -17,6 +17,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering::SeqCst},
     },
+    thread,
     time::Duration,
 };
 use tokio::sync::Semaphore;
@@ -74,6 +75,13 @@ impl Condition {
         let this = self.clone();
         election.open_when(move |_| this.wait())
     }
+}
+
+/// Counts how often the gate begins to wait. The condition is met at once.
+fn counted(election: Election) -> (Election, Arc<AtomicU32>) {
+    let condition = Condition::default();
+    condition.met.0.add_permits(100);
+    (condition.of(election), condition.begun)
 }
 
 /// A candidate that has the lease, and waits.
@@ -291,4 +299,55 @@ async fn a_bound_of_zero_is_refused() {
     let server = ApiServer::new();
     let refused = support::build(&server, "a", builder("a").open_timeout(Duration::ZERO)).unwrap_err();
     assert_eq!(refused.to_string(), "the open timeout is 0ns, allowed: any time longer than zero");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn condition_that_blocks_its_thread_has_a_bound_too() {
+    let server = ApiServer::new();
+    free(&server);
+    let builder = builder("a").open_timeout(Duration::from_millis(300));
+    let a = support::build(&server, "a", builder).unwrap().open_when(|_| async {
+        thread::sleep(Duration::from_secs(6));
+        Ok::<_, String>(())
+    });
+    let a = a.start();
+    until(FIRST, "it waits", || a.candidate().opening().is_some()).await;
+    until(Duration::from_secs(4), "the lease is released", || releases(&server, "a").len() == 1).await;
+}
+
+/// The list would lack such a write, and the next term may begin at once.
+#[tokio::test(start_paused = true)]
+async fn s16_wait_begins_when_an_own_write_without_an_answer_can_land_no_more() {
+    let server = ApiServer::new();
+    let election = candidate(&server, "a");
+    let client = gated(&server, &election, "a");
+    let (election, begun) = counted(election);
+    let a = election.start();
+    within(FIRST, "it leads", a.candidate().elected()).await;
+    let _stalls = server.inject(Fault::hang_before().user("a").verb("create").resource("tokenreviews"));
+    let written = begin_write(a.candidate(), &client).await;
+    server.delete("outsider", LEASE).unwrap();
+    let lost = within(SOON, "it is cut off", written).await.unwrap();
+    assert!(is_cut_off(&lost), "{lost:?}");
+    pass(SKEW * 9 / 10).await;
+    assert_eq!(begun.load(SeqCst), 1, "the write may still land, and the list would lack it");
+    until(FIRST, "it waits again", || begun.load(SeqCst) == 2).await;
+}
+
+/// The same for what an earlier container of this pod has sent.
+#[tokio::test(start_paused = true)]
+async fn s16_wait_begins_when_the_writes_of_an_earlier_container_can_land_no_more() {
+    let server = ApiServer::new();
+    let of_pod = || builder("a").pod_uid("pod-1").apart();
+    let before = support::build(&server, "a", of_pod()).unwrap().start();
+    within(FIRST, "it leads", before.candidate().elected()).await;
+    drop(before);
+    // It has held the lease for long, so the next container takes it at once.
+    let long_ago = "2026-01-01T00:00:00.000000Z";
+    server.edit("outsider", LEASE, |lease| lease["spec"]["acquireTime"] = long_ago.into()).unwrap();
+    let (election, begun) = counted(support::build(&server, "a", of_pod()).unwrap());
+    let _a = election.start();
+    pass(SKEW * 9 / 10).await;
+    assert_eq!(begun.load(SeqCst), 0, "what the container before has sent may still land");
+    until(FIRST, "it waits", || begun.load(SeqCst) == 1).await;
 }

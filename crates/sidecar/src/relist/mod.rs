@@ -12,27 +12,39 @@ use crate::upstream::Streamed;
 use bytes::Bytes;
 use futures_util::{StreamExt, future::BoxFuture};
 use http::{
-    HeaderMap, Response, StatusCode,
+    HeaderMap, Response, StatusCode, Uri,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 use http_body::{Body, Frame, SizeHint};
 use kube_leader_gate::Candidate;
 use std::{
-    future::pending,
+    future::{pending, ready},
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
+    time::Duration,
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
 use tower::BoxError;
 
 /// Completes when this replica has begun to lead.
 pub(crate) type Gain = BoxFuture<'static, ()>;
 
-/// Counts the gains of this replica. Dropping this ends the count.
+/// A program begins a broken watch anew within this time.
+const RECENT: Duration = Duration::from_secs(60);
+
+/// Follows the gains of this replica. Dropping this ends it.
 pub(crate) struct Gains {
-    count: watch::Receiver<u64>,
+    last: watch::Receiver<Option<Gained>>,
     _task: AbortOnDropHandle<()>,
+}
+
+/// The last gain.
+#[derive(Clone, Copy)]
+struct Gained {
+    at: Instant,
+    /// The version of the lease in which this replica has taken it. The versions of all objects in one etcd can be compared.
+    version: u64,
 }
 
 /// The body of an answer. If it is a watch, it ends after a gain.
@@ -59,24 +71,32 @@ enum State {
 // === impl Gains ===
 
 impl Gains {
-    /// Begins to count, in a task of its own.
+    /// Begins to follow them, in a task of its own.
     pub(crate) fn of(candidate: &Candidate) -> Self {
-        let (gained, count) = watch::channel(0);
-        let mut gains = candidate.gains();
+        let (gained, last) = watch::channel(None);
+        let (candidate, mut gains) = (candidate.clone(), candidate.gains());
         let task = async move {
             while gains.next().await.is_some() {
-                gained.send_modify(|count| *count += 1);
+                let version = candidate.term().and_then(|term| term.fencing_token()).unwrap_or(0);
+                gained.send_replace(Some(Gained { at: Instant::now(), version }));
             }
         };
-        Self { count, _task: AbortOnDropHandle::new(tokio::spawn(task)) }
+        Self { last, _task: AbortOnDropHandle::new(tokio::spawn(task)) }
     }
 
-    /// Completes at the next gain.
-    pub(crate) fn next(&self) -> Gain {
-        let mut count = self.count.clone();
-        count.mark_unchanged();
+    /// Completes at the next gain. It completes at once if this watch begins soon after a gain, from a version before it: then the
+    /// program has listed before the gain, and its watch was broken since.
+    pub(crate) fn next(&self, watch: &Uri) -> Gain {
+        let mut last = self.last.clone();
+        let recent = last.borrow_and_update().filter(|gained| gained.at.elapsed() < RECENT);
+        let query = watch.query().unwrap_or_default();
+        let version =
+            query.split('&').find_map(|pair| pair.strip_prefix("resourceVersion=")?.parse::<u64>().ok());
+        if version.zip(recent).is_some_and(|(from, gained)| 0 < from && from < gained.version) {
+            return Box::pin(ready(()));
+        }
         Box::pin(async move {
-            if count.changed().await.is_err() {
+            if last.changed().await.is_err() {
                 pending::<()>().await; // the election has ended
             }
         })
@@ -127,14 +147,13 @@ impl Body for Relisted {
         if watch.state == State::Told {
             return Poll::Ready(None);
         }
-        let frame = ready!(inner.as_mut().poll_frame(cx));
-        Poll::Ready(frame.map(|frame| {
-            Ok(frame?.map_data(|mut data| {
+        inner.as_mut().poll_frame(cx).map_ok(|frame| {
+            frame.map_data(|mut data| {
                 let is_due = watch.state == State::Due;
                 data.truncate(watch.frames.read(&data, is_due));
                 data
-            }))
-        }))
+            })
+        })
     }
 
     fn is_end_stream(&self) -> bool {

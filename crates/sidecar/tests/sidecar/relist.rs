@@ -1,7 +1,7 @@
 //! What becomes of the program's watches when its replica begins to lead.
 
 use crate::{
-    callers::{Caller, MAPS, request},
+    callers::{Caller, MAPS, get, request},
     process::Sidecar,
     upstream::Upstream,
     wait::{SOON, until, within},
@@ -81,6 +81,26 @@ async fn gain_before_the_answer_to_a_watch_ends_it_too() {
     };
     let (mut watch, ()) = tokio::join!(watch(&b, ""), gain);
     assert_eq!(next(&mut watch).await.unwrap()["object"]["code"], 410);
+}
+
+/// The program begins a watch anew that was broken at the gain. It has been refused since it listed.
+#[tokio::test]
+async fn watch_from_a_version_before_the_gain_ends_too() {
+    let upstream = Upstream::start().await;
+    let [mut a, b] = two(&upstream, &[]).await;
+    put(&upstream, "x");
+    let list = get(b.addr, MAPS).await.json();
+    a.process.signal(Signal::TERM);
+    b.leads().await;
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap();
+    let mut again = watch(&b, &format!("&resourceVersion={version}")).await;
+    assert_eq!(next(&mut again).await.unwrap()["object"]["code"], 410);
+    assert_eq!(next(&mut again).await, None, "it ends");
+    let list = get(b.addr, MAPS).await.json();
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap();
+    let mut later = watch(&b, &format!("&resourceVersion={version}")).await;
+    put(&upstream, "y");
+    shows(&mut later, "y").await;
 }
 
 #[tokio::test]

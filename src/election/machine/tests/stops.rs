@@ -212,6 +212,45 @@ fn a_stop_waits_for_a_create_without_an_answer() {
     assert_eq!(stage.done, None, "the create may land: {:?}", stage.calls);
 }
 
+/// As `a_stop_waits_for_a_create_without_an_answer`, but the question of this candidate is stored. It shows nothing of the create,
+/// which lands whenever there is no lease.
+#[test]
+fn a_stop_waits_for_a_create_without_an_answer_although_a_question_was_answered() {
+    let mut stage = Stage::preferred("2", |_| true);
+    stage.lease = None;
+    stage.answers.extend([Ok(None), Ok(None), Err(error(ErrLockKind::Timeout))]);
+    stage.pass(600);
+    assert_eq!(stage.calls, [Read, Read, Acquire]);
+    stage.claim("other", 7, 3, None); // another create came first
+    stage.pass(10);
+    assert_eq!(stage.calls.last(), Some(&Ask));
+    stage.delete();
+    stage.order(Intent::Leave);
+    stage.pass(100);
+    assert_eq!(stage.done, None, "the create may land: {:?}", stage.calls);
+}
+
+/// A create has no answer, and then a swap of another candidate's released lease has none. The lease is deleted: the create lands.
+#[test]
+fn a_stop_waits_for_a_create_without_an_answer_after_a_later_swap_without_one() {
+    let mut stage = Stage::new();
+    stage.lease = None;
+    stage.answers.extend([Ok(None), Ok(None), Err(error(ErrLockKind::Timeout))]);
+    stage.pass(600);
+    assert_eq!(stage.calls, [Read, Read, Acquire]);
+    stage.claim("other", 7, 3, None); // another create came first
+    stage.pass(10);
+    stage.claim("", 7, 3, None); // and is released
+    stage.fails(9, ErrLockKind::Timeout);
+    stage.pass(400);
+    stage.answers.clear();
+    assert!(stage.calls.iter().filter(|call| **call == Acquire).count() > 1, "{:?}", stage.calls);
+    stage.delete();
+    stage.order(Intent::Leave);
+    stage.pass(100);
+    assert_eq!(stage.done, None, "the create may land: {:?}", stage.calls);
+}
+
 #[test]
 fn who_gives_way_releases_and_rests_for_a_period() {
     let mut stage = Stage::leading();

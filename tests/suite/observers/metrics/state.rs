@@ -7,6 +7,7 @@ use crate::{
 };
 use kube_leader_gate::testing::{ApiServer, Fault};
 use std::{
+    future::pending,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -196,4 +197,54 @@ async fn metrics_are_opt_in_and_never_doubled() {
     within(FIRST, "a leads", a.candidate().elected()).await;
     pass(PUBLISHED).await;
     assert_eq!(exporter.value("leader_election_transitions_total", &[]), 1.0);
+}
+
+/// METRICS: `leader_election_opening` is 1 while this process holds the lease, and its gate waits; else 0. The election is dropped.
+#[tokio::test(start_paused = true)]
+async fn gauge_of_a_wait_falls_with_the_election() {
+    for stops in [true, false] {
+        let exporter = Exporter::install();
+        let server = ApiServer::new();
+        let a = build(&server, "a", builder("a").metrics()).unwrap();
+        let a = a.open_when(|_| pending::<Result<(), String>>()).start();
+        until(FIRST, "it waits", || a.candidate().opening().is_some()).await;
+        pass(Duration::from_secs(2)).await;
+        let gauges = || {
+            ["leader_election_opening", "leader_election_contending"].map(|name| exporter.value(name, &[]))
+        };
+        assert_eq!(gauges(), [1.0, 1.0]);
+        let of_a = a.candidate().clone();
+        if stops {
+            a.stop().await;
+        } else {
+            drop(a);
+        }
+        pass(Duration::from_secs(60)).await;
+        assert_eq!(of_a.opening(), None);
+        assert_eq!(gauges(), [0.0, 0.0], "stops: {stops}");
+    }
+}
+
+/// METRICS: `leader_election_contending` is 1 if this candidate takes the lease when it is free; 0 while it stays away after it has
+/// given the lease up by itself. Its work ends early each time, so it stays away.
+#[tokio::test(start_paused = true)]
+async fn gauge_says_that_a_candidate_stays_away_whose_work_ended_by_itself() {
+    let exporter = Exporter::install();
+    let server = ApiServer::new();
+    let election = build(&server, "a", builder("a").metrics()).unwrap();
+    let of_a = election.candidate();
+    let run = tokio::spawn(election.run_while_leading(pending(), |_, _| async {}));
+    let (mut away, mut said) = (Duration::ZERO, Duration::ZERO);
+    for _ in 0..3000 {
+        pass(SOON).await;
+        let is_free = of_a.holder().is_none();
+        away += if is_free { SOON } else { Duration::ZERO };
+        let contends = exporter.value("leader_election_contending", &[]) == 1.0;
+        said += if is_free && contends { SOON } else { Duration::ZERO };
+    }
+    run.abort();
+    assert!(
+        said < Duration::from_secs(20),
+        "for {away:?} it left the free lease alone, and for {said:?} of that it said that it takes a free lease"
+    );
 }

@@ -2,7 +2,7 @@
 //! than they want.
 
 use crate::{
-    support::{FIRST, SOON, candidate, pass, until},
+    support::{FIRST, SOON, build, builder, candidate, pass, until},
     work::runtime::things::{path, want},
 };
 use futures_util::FutureExt;
@@ -16,6 +16,7 @@ use kube::{
     },
 };
 use kube_leader_gate::{
+    LeaseTiming,
     runtime::{ErrCaughtUp, caught_up},
     testing::{ApiServer, Fault},
 };
@@ -385,4 +386,36 @@ async fn s16_caches_of_two_kinds_are_both_waited_for() {
     assert!(!of_a.can_write());
     two.sees("a");
     until(SOON, "the gate opens", || of_a.can_write()).await;
+}
+
+/// That an object is gone by the next list does not make an older state of it right.
+#[tokio::test(start_paused = true)]
+async fn s16_older_state_of_an_object_that_is_gone_by_the_next_list_is_waited_out() {
+    let server = server(&["a", "b"]);
+    let mut cache = cache(&server);
+    cache.sees_all(&["a", "b"]);
+    let older = cache.object("a");
+    want(&server, "a", "y");
+    let mut waits = cache.waits();
+    pass(SOON).await;
+    server.delete("outsider", &path("a")).unwrap();
+    goes_on(&waits).await;
+    cache.loses(older);
+    completes(&mut waits).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn gate_says_what_the_cache_lacks_soon_after_it_is_known() {
+    let server = server(&["a"]);
+    let cache = cache(&server);
+    let _slow = server.inject(Fault::delay_after(Duration::from_millis(1_200)).verb("list"));
+    let (api, store) = (cache.api.clone(), cache.store());
+    let election = build(&server, "a", builder("a").timing(LeaseTiming::default())).unwrap();
+    let election = election.open_when(move |_| caught_up(&api, &Config::default(), &store, &()));
+    let of_a = election.candidate();
+    let _running = election.start();
+    until(Duration::from_secs(20), "it waits", || of_a.opening().is_some()).await;
+    pass(Duration::from_secs(3)).await;
+    let told = of_a.trouble().unwrap();
+    assert!(told.contains("the cache lacks 1 of the configmaps"), "{told}");
 }
