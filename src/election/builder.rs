@@ -134,8 +134,8 @@ impl ElectionBuilder {
     /// It is for a replica whose caches are still empty, one whose own Role is missing, or one of a version that can no longer do
     /// its work. For caches that lack the last writes of the former leader there is [`Election::open_when`].
     ///
-    /// 1. A candidate whose check says no does not take the lease, asks no holder for it, and opens no gate. When the check says yes, it
-    ///    contends at once. If the checks of all replicas say no, no replica leads.
+    /// 1. A candidate whose check says no does not take the lease, asks no holder for it, and opens no gate. When the check says
+    ///    yes, it contends at once. If the checks of all replicas say no, no replica leads.
     /// 2. A holder whose check has said no for longer than the [tolerance](Self::lead_if_tolerance) gives the lease up, as if
     ///    [`Candidate::give_way`] were called. It then stays away until the check says yes, and for the longer of two times after
     ///    it has given the lease up: a retry period, and a random pause. This pause is at most 1 s the first time, and at most

@@ -176,9 +176,10 @@ impl Election {
     ///
     /// It is set here and not on the builder, because the watch that fills a cache uses the client that the election makes.
     ///
-    /// 1. The election calls `condition` when this process holds the lease, and no former holder can write any more. If a write of
-    ///    an earlier term of this process ended without an answer, it also waits until this write can no longer take effect. The future
-    ///    runs in a task of its own. Meanwhile the election renews the lease, and [`Candidate::opening`] names the term.
+    /// 1. The election calls `condition` when this process holds the lease, and no former holder can write any more. If a write
+    ///    of an earlier term of this process ended without an answer, it also waits until this write can no longer take effect.
+    ///    The future runs in a task of its own. Meanwhile the election renews the lease, and [`Candidate::opening`] names the
+    ///    term.
     /// 2. When the futures of all conditions have completed, the gate opens. [`Candidate::elected`], [`Candidate::gains`] and
     ///    the work of [`run_while_leading`](Self::run_while_leading) come after that.
     /// 3. If a future fails, panics, or does not complete within the [time limit](super::ElectionBuilder::open_timeout), this

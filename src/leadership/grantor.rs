@@ -112,6 +112,7 @@ impl Grantor {
             self.inner.end(state, Loss::Expired);
             let opened = self.inner.word.open(deadline.as_nanos());
             state.current = Some(Current { number: opened, term: term.clone() });
+            state.opening = None;
             number = Some(opened);
             true
         });

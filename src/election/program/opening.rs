@@ -150,7 +150,8 @@ impl Opening {
 
     /// What a wait that is worth a warning lacks, in words for a person.
     pub(super) fn warning(&self, now: Moment) -> Option<String> {
-        let is_long = |wait: &&Wait| WORTH_A_WARNING <= now.saturating_since(wait.since);
+        let is_long =
+            |wait: &&Wait| wait.outcome.is_none() && WORTH_A_WARNING <= now.saturating_since(wait.since);
         let missing = text(&self.wait.as_ref().filter(is_long)?.missing);
         Some(format!("this process holds the lease, and what `open_when` names has not come yet{missing}"))
     }

@@ -194,61 +194,46 @@ fn a_stop_releases_a_late_acquisition_of_a_process_that_has_begun_anew() {
     assert!(stage.holder().is_empty() && stage.calls.contains(&Release), "{:?}", stage.calls);
 }
 
-/// A create has no answer. It lands whenever there is no lease, whatever was written over the lease in between.
-#[test]
-fn a_stop_waits_for_a_create_without_an_answer() {
-    let mut stage = Stage::preferred("2", |_| true);
+/// A create has no answer, and another create came first.
+fn creates_without_an_answer(mut stage: Stage) -> Stage {
     stage.lease = None;
     stage.answers.extend([Ok(None), Ok(None), Err(error(ErrLockKind::Timeout))]);
     stage.pass(600);
     assert_eq!(stage.calls, [Read, Read, Acquire]);
-    stage.claim("other", 7, 3, None); // another create came first
-    stage.fails(1, ErrLockKind::Refused);
-    stage.pass(10);
-    assert_eq!(stage.calls.last(), Some(&Ask));
+    stage.claim("other", 7, 3, None);
+    stage
+}
+
+/// Now there is no lease, so the create may land, whatever was written over the lease in between.
+#[track_caller]
+fn a_stop_waits_for_the_create(stage: &mut Stage) {
     stage.delete();
     stage.order(Intent::Leave);
     stage.pass(100);
     assert_eq!(stage.done, None, "the create may land: {:?}", stage.calls);
 }
 
-/// As `a_stop_waits_for_a_create_without_an_answer`, but the question of this candidate is stored. It shows nothing of the create,
-/// which lands whenever there is no lease.
 #[test]
-fn a_stop_waits_for_a_create_without_an_answer_although_a_question_was_answered() {
-    let mut stage = Stage::preferred("2", |_| true);
-    stage.lease = None;
-    stage.answers.extend([Ok(None), Ok(None), Err(error(ErrLockKind::Timeout))]);
-    stage.pass(600);
-    assert_eq!(stage.calls, [Read, Read, Acquire]);
-    stage.claim("other", 7, 3, None); // another create came first
-    stage.pass(10);
-    assert_eq!(stage.calls.last(), Some(&Ask));
-    stage.delete();
-    stage.order(Intent::Leave);
-    stage.pass(100);
-    assert_eq!(stage.done, None, "the create may land: {:?}", stage.calls);
+fn a_stop_waits_for_a_create_without_an_answer_whether_a_question_is_stored_or_not() {
+    for failures in [0, 1] {
+        let mut stage = creates_without_an_answer(Stage::preferred("2", |_| true));
+        stage.fails(failures, ErrLockKind::Refused);
+        stage.pass(10);
+        assert_eq!(stage.calls.last(), Some(&Ask));
+        a_stop_waits_for_the_create(&mut stage);
+    }
 }
 
-/// A create has no answer, and then a swap of another candidate's released lease has none. The lease is deleted: the create lands.
 #[test]
 fn a_stop_waits_for_a_create_without_an_answer_after_a_later_swap_without_one() {
-    let mut stage = Stage::new();
-    stage.lease = None;
-    stage.answers.extend([Ok(None), Ok(None), Err(error(ErrLockKind::Timeout))]);
-    stage.pass(600);
-    assert_eq!(stage.calls, [Read, Read, Acquire]);
-    stage.claim("other", 7, 3, None); // another create came first
+    let mut stage = creates_without_an_answer(Stage::new());
     stage.pass(10);
-    stage.claim("", 7, 3, None); // and is released
+    stage.claim("", 7, 3, None); // the other candidate releases it
     stage.fails(9, ErrLockKind::Timeout);
     stage.pass(400);
     stage.answers.clear();
     assert!(stage.calls.iter().filter(|call| **call == Acquire).count() > 1, "{:?}", stage.calls);
-    stage.delete();
-    stage.order(Intent::Leave);
-    stage.pass(100);
-    assert_eq!(stage.done, None, "the create may land: {:?}", stage.calls);
+    a_stop_waits_for_the_create(&mut stage);
 }
 
 #[test]
