@@ -141,9 +141,11 @@ impl ElectionBuilder {
     ///    it has given the lease up: a retry period, and a random pause. This pause is at most 1 s the first time, and at most
     ///    twice as long each further time, up to a minute. After it has led for two minutes, the pauses start at 1 s again. So a
     ///    check that changes again and again moves the leadership less often each time. If the checks of all replicas change
-    ///    together, or if a [preferred candidate](super::Priority) asks for the lease whenever its check says yes, the leadership
-    ///    moves more often.
-    /// 3. While the check says no, [`Candidate::trouble`] gives the reason, and so do the log, `/readyz` and `/leader`. So the
+    ///    together, the leadership moves more often.
+    /// 3. If the check of a [preferred candidate](super::Priority) says yes again after a no, this candidate asks no holder for
+    ///    the lease during a random pause. This pause is at most 15 s the first time, and at most twice as long each further
+    ///    time, up to ten minutes, until the candidate has led for two minutes. Meanwhile it takes a free lease.
+    /// 4. While the check says no, [`Candidate::trouble`] gives the reason, and so do the log, `/readyz` and `/leader`. So the
     ///    replica is not ready, and a rollout waits for it.
     ///
     /// The election's own task calls `check` four times a second, so it must not block: let a task of yours find the answer, and

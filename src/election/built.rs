@@ -184,9 +184,10 @@ impl Election {
     ///    the work of [`run_while_leading`](Self::run_while_leading) come after that.
     /// 3. If a future fails, panics, or does not complete within the [time limit](super::ElectionBuilder::open_timeout), this
     ///    replica gives the lease up, as if [`give_way`](Candidate::give_way) were called. [`Candidate::trouble`] says why, until
-    ///    another replica holds the lease. This replica contends again after a retry period, or as soon as another replica has
+    ///    another replica has held the lease for longer than the time limit. This replica contends again after a retry period, or as soon as another replica has
     ///    held the lease, but not before a random pause is over. This pause is at most 1 s the first time, and at most twice as
-    ///    long each further time, up to a minute.
+    ///    long each further time, up to a minute. A [preferred candidate](super::Priority) asks no holder for the lease for at most
+    ///    15 s, and then for at most twice as long each further time, up to ten minutes.
     /// 4. If the term ends meanwhile, the future is dropped. A loss, a stop, [`give_way`](Candidate::give_way) and the question
     ///    of a [preferred candidate](super::Priority) take effect at once.
     ///

@@ -74,12 +74,11 @@ impl Task {
         let leadership = self.grantor.leadership();
         let mut lease_watch = self.watch();
         loop {
-            self.program.lead_if.ask(&leadership);
+            self.program.apply_checks(&mut self.machine, &leadership);
             let now = leadership.now();
             if let Some(term) = self.orders.take_asked() {
                 self.machine.give_way(&term);
             }
-            self.program.apply_checks(&mut self.machine, now);
             // If the gate has to close, close it first, and only then look for writes that are under way. So no write
             // is missed.
             self.apply_gate(&leadership, now);
@@ -174,7 +173,6 @@ impl Task {
         // An error means that the deadline has passed, or that the election stops or stands down.
         self.grant = self.grantor.grant(term, deadline).ok();
         if self.grant.is_none() {
-            self.program.opening.end(now);
             return;
         }
         self.program.leads(now);
@@ -201,6 +199,7 @@ impl Task {
             writes: !leadership.is_quiet(),
             settle_at: leadership.settles_at(margin),
             stays_away: self.program.stays_away(now),
+            asks_no_holder: self.program.asks_no_holder(now),
             is_crowded: self.places.is_some() && self.place.is_none(),
         }
     }

@@ -257,7 +257,8 @@ impl Candidate {
                 }
                 let (writes, is_crowded) = (!self.writes.is_empty(), now < self.crowded_until);
                 let stays_away = now < self.away_until;
-                let busy = Busy { writes, settle_at: self.settle_at, stays_away, is_crowded };
+                let busy =
+                    Busy { writes, settle_at: self.settle_at, stays_away, asks_no_holder: false, is_crowded };
                 machine.poll(busy, wall, local)
             }
             Elector::Other(other) => other.poll(local, wall),

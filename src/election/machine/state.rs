@@ -21,6 +21,8 @@ pub struct Busy {
     pub settle_at: Moment,
     /// Its program lets this candidate take no lease now.
     pub stays_away: bool,
+    /// Its program lets this candidate ask no holder for the lease now.
+    pub asks_no_holder: bool,
     /// Calls of other elections have all places, so this election can make no call yet.
     pub is_crowded: bool,
 }

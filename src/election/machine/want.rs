@@ -212,7 +212,8 @@ impl Machine {
         // If another client overwrites the claim at once, this candidate does not fight.
         let paced = self.terms.claimed.saturating_add(self.timing.pause() / 4).max(self.pace.rest_until);
         let take = |at: Moment| Want::Call(LeaseCall::Acquire, at.max(paced));
-        match (self.own_question(), stored.filter(|stored| self.precedes(stored))) {
+        let question = self.own_question().filter(|_| !self.busy.asks_no_holder);
+        match (question, stored.filter(|stored| self.precedes(stored))) {
             // **Earlier**: Istio's elector cannot be asked, and a preferred revision does not wait for it to crash. If the API
             // server keeps the question, it also keeps the annotations of a claim. The whole time of that elector is waited behind
             // a shut gate.

@@ -23,6 +23,8 @@ pub(crate) struct LeadIf {
     pub(crate) tolerance: Option<Duration>,
     /// What the first check says that says no, and since when one does.
     refusal: Option<(String, Moment)>,
+    /// Whether all checks have ever said yes.
+    has_agreed: bool,
     asks_at: Moment,
 }
 
@@ -30,25 +32,35 @@ pub(crate) struct LeadIf {
 
 impl LeadIf {
     pub(super) const fn new() -> Self {
-        Self { checks: Vec::new(), tolerance: None, refusal: None, asks_at: Moment::from_nanos(0) }
+        Self {
+            checks: Vec::new(),
+            tolerance: None,
+            refusal: None,
+            has_agreed: false,
+            asks_at: Moment::from_nanos(0),
+        }
     }
 
     pub(crate) fn add<E: fmt::Display>(&mut self, check: impl Fn() -> Result<(), E> + Send + Sync + 'static) {
         self.checks.push(Box::new(move || check().map_err(|error| one_line(&error.to_string()))));
     }
 
-    /// Asks the checks, if it is time. A panic says no.
-    pub(crate) fn ask(&mut self, leadership: &Leadership) {
+    /// Asks the checks, if it is time. A panic says no. Returns whether they say yes again, after a yes and a no.
+    pub(super) fn ask(&mut self, leadership: &Leadership) -> bool {
         if self.asks_at().is_none_or(|at| leadership.now() < at) {
-            return;
+            return false;
         }
         let refusal = self.checks.iter().find_map(|check| {
             let said = catch_unwind(AssertUnwindSafe(check));
             said.unwrap_or_else(|panic| Err(format!("it panicked: {}", message(&*panic)))).err()
         });
         let now = leadership.now(); // a check may take its time
+        let (agrees, refused) = (refusal.is_none(), self.refusal.is_some());
         let since = self.refusal.take().map_or(now, |(_, since)| since);
         (self.refusal, self.asks_at) = (refusal.map(|why| (why, since)), now.saturating_add(EVERY));
+        let agrees_again = self.has_agreed && refused && agrees;
+        self.has_agreed |= agrees;
+        agrees_again
     }
 
     /// Why the candidate may not lead now, in words for a person. None if it may.

@@ -8,7 +8,10 @@ pub(crate) use self::opening::note_missing;
 
 use self::{lead_if::LeadIf, opening::Opening};
 use super::{candidate::Profile, machine::Machine, retreat::Retreat};
-use crate::leadership::{Grantor, Leadership, Moment, Term};
+use crate::{
+    leadership::{Grantor, Leadership, Moment, Term},
+    lease::LeaseRecord,
+};
 use std::{
     fmt::{self, Display},
     sync::atomic::Ordering,
@@ -23,38 +26,55 @@ pub(super) const REFUSED: &str = "this replica leads only if its own check says 
 pub(super) struct Program {
     pub(super) lead_if: LeadIf,
     pub(super) opening: Opening,
-    retreat: Retreat,
+    pub(super) retreat: Retreat,
     /// This candidate has given the lease up by itself, and takes none before.
     away_until: Moment,
     /// Why the gate of the last term has not opened. None once this candidate or another one leads.
     given_up: Option<String>,
+    /// The term of another candidate that the lease shows, and since when.
+    other: Option<(Term, Moment)>,
 }
 
 // === impl Program ===
 
 impl Program {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             lead_if: LeadIf::new(),
             opening: Opening::new(),
             retreat: Retreat::new(),
             away_until: Moment::from_nanos(0),
             given_up: None,
+            other: None,
         }
     }
 
-    /// Gives the lease up if the checks have said no for too long.
-    pub(super) fn apply_checks(&mut self, machine: &mut Machine, now: Moment) {
-        if self.lead_if.ends_term_from().is_some_and(|from| from <= now)
+    /// Asks the checks, and gives the lease up if they have said no for too long.
+    pub(super) fn apply_checks(&mut self, machine: &mut Machine, leadership: &Leadership) {
+        let says_yes_again = self.lead_if.ask(leadership);
+        let now = leadership.now();
+        if says_yes_again {
+            self.retreat.fall_silent(now);
+            let pause = self.retreat.asks_from().saturating_since(now);
+            tracing::debug!(?pause, "the check says yes again; this candidate asks no holder for the lease yet");
+        }
+        if let Some(reason) = self.lead_if.refusal().cloned()
+            && self.lead_if.ends_term_from().is_some_and(|from| from <= now)
             && let Some(term) = machine.kept_term()
         {
-            self.give_up(&term, machine, now);
+            let pause = self.give_up(&term, machine, now);
+            tracing::info!(reason, ?pause, "this replica gives the lease up, because its own check says no");
         }
     }
 
     /// Whether this candidate takes no lease now.
     pub(super) fn stays_away(&self, now: Moment) -> bool {
         self.lead_if.refusal().is_some() || now < self.away_until
+    }
+
+    /// Whether this candidate leaves a holder in peace that it precedes. It takes a free lease.
+    pub(super) fn asks_no_holder(&self, now: Moment) -> bool {
+        now < self.retreat.asks_from()
     }
 
     /// Whether what the gate of this term waits for has come (rule S16), and the checks say yes. If it will not come, gives the
@@ -69,11 +89,18 @@ impl Program {
     ) -> bool {
         match self.opening.of(term, leadership, leadership.settles_at(margin)) {
             None => false,
-            Some(Ok(())) => self.lead_if.refusal().is_none(),
+            Some(Ok(())) if self.lead_if.refusal().is_some() => false,
+            Some(Ok(())) => {
+                if let Some(waited) = self.opening.end(now) {
+                    tracing::info!(?waited, "what the gate of this term has waited for has come");
+                }
+                true
+            }
             Some(Err(why)) => {
+                self.retreat.fall_silent(now);
                 let pause = self.give_up(term, machine, now).as_secs_f64();
                 let text = format!(
-                    "{why}; this replica gives the lease up, and stays away for {pause:.1} s at least"
+                    "{why}; this replica has given the lease up, and stays away for {pause:.1} s at least"
                 );
                 self.given_up = Some(text);
                 false
@@ -92,9 +119,6 @@ impl Program {
     /// Takes in that the gate has opened.
     pub(super) fn leads(&mut self, now: Moment) {
         self.retreat.leads(now);
-        if let Some(waited) = self.opening.end(now) {
-            tracing::info!(?waited, "what the gate of this term has waited for has come");
-        }
     }
 
     /// Takes in that a term has ended whose gate was open.
@@ -106,6 +130,7 @@ impl Program {
     pub(super) fn moments(&self, now: Moment) -> impl Iterator<Item = Moment> {
         let moments = [
             Some(self.away_until),
+            Some(self.retreat.asks_from()),
             self.opening.looks_at(now),
             self.lead_if.asks_at(),
             self.lead_if.ends_term_from(),
@@ -122,7 +147,7 @@ impl Program {
         grantor: &Grantor,
         now: Moment,
     ) {
-        if leads || machine.is_held_by_another() {
+        if leads || self.is_led_by_another(machine, now) {
             self.given_up = None;
         }
         let contends = !machine.is_ending() && !self.stays_away(now);
@@ -133,6 +158,18 @@ impl Program {
         let given_up = || self.given_up.as_ref().map(|text| ("given up", text as &dyn Display));
         grantor.set_trouble(OPENING, waits.or_else(given_up));
         grantor.set_trouble(REFUSED, self.lead_if.refusal().map(|why| ("check", why as &dyn Display)));
+    }
+
+    /// Whether another candidate has held the lease for longer than its gate would have stayed shut.
+    fn is_led_by_another(&mut self, machine: &Machine, now: Moment) -> bool {
+        let held = machine.record().filter(|_| machine.is_held_by_another()).map(LeaseRecord::term);
+        let same =
+            held.as_ref().zip(self.other.as_ref()).is_some_and(|(held, (known, _))| held.is_same(known));
+        if !same {
+            self.other = held.map(|term| (term, now));
+        }
+        let patience = self.opening.timeout;
+        self.other.as_ref().is_some_and(|(_, since)| patience < now.saturating_since(*since))
     }
 }
 

@@ -24,7 +24,7 @@ const WORTH_A_WARNING: Duration = Duration::from_secs(1);
 
 type Outcome = Result<(), String>;
 type Condition = Arc<dyn Fn(Term) -> BoxFuture<'static, Outcome> + Send + Sync>;
-/// What a wait lacks, in words for a person.
+/// What a condition lacks, in words for a person.
 type Missing = Arc<Mutex<String>>;
 
 /// What the gate of each term waits for, and the wait of the present term.
@@ -39,7 +39,8 @@ struct Wait {
     since: Moment,
     /// The end of its time limit.
     until: Moment,
-    missing: Missing,
+    /// For each condition.
+    missing: Vec<Missing>,
     /// A task of its own, so that what it does delays no renewal. It ends with this value.
     task: AbortOnDropHandle<Outcome>,
     outcome: Option<Outcome>,
@@ -49,7 +50,7 @@ tokio::task_local! {
     static MISSING: Missing;
 }
 
-/// Says what the wait lacks whose task calls this. Elsewhere it does nothing.
+/// Says what the condition lacks that calls this. Elsewhere it does nothing.
 #[cfg(feature = "runtime")]
 pub(crate) fn note_missing(what: &impl fmt::Display) {
     let _ = MISSING.try_with(|missing| set(missing, what));
@@ -57,6 +58,10 @@ pub(crate) fn note_missing(what: &impl fmt::Display) {
 
 fn set(missing: &Missing, what: &impl fmt::Display) {
     *missing.lock().unwrap_or_else(PoisonError::into_inner) = format!(": {what}");
+}
+
+fn clear(missing: &Missing) {
+    missing.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
 // === impl Opening ===
@@ -95,7 +100,7 @@ impl Opening {
         }
         let wait = self.wait.as_ref()?;
         let late = || {
-            let missing = text(&wait.missing);
+            let missing = wait.missing();
             (wait.until <= now).then(|| Err(format!("it has not come within {:?}{missing}", self.timeout)))
         };
         wait.outcome.clone().or_else(late)
@@ -103,19 +108,23 @@ impl Opening {
 
     /// Begins to wait, in the present span. The conditions have their time limit from `settled` on.
     fn begin(&self, term: &Term, leadership: &Leadership, now: Moment, settled: Moment) -> Wait {
-        let missing = Missing::default();
-        if now < settled {
-            set(&missing, &"a write of this process that ended without an answer may still take effect");
+        let missing: Vec<_> = self.conditions.iter().map(|_| Missing::default()).collect();
+        if now < settled
+            && let Some(first) = missing.first()
+        {
+            set(first, &"a write of this process that ended without an answer may still take effect");
         }
         let (all, of, clock, lacks) =
             (self.conditions.clone(), term.clone(), leadership.clone(), missing.clone());
         let waits = async move {
             clock.sleep_until(settled).await;
-            lacks.lock().unwrap_or_else(PoisonError::into_inner).clear();
-            // A condition may panic when it is called.
-            let met =
-                async { try_join_all(all.iter().map(|condition| condition(of.clone()))).await.map(drop) };
-            MISSING.scope(lacks, met).await
+            let met = all.iter().zip(lacks).map(async |(condition, lacks)| {
+                clear(&lacks);
+                // A condition may panic when it is called.
+                let met = async { condition(of.clone()).await };
+                MISSING.scope(lacks.clone(), met).await.inspect(|()| clear(&lacks))
+            });
+            try_join_all(met).await.map(drop)
         };
         let task = AbortOnDropHandle::new(tokio::spawn(waits.in_current_span()));
         let until = settled.saturating_add(self.timeout);
@@ -152,11 +161,18 @@ impl Opening {
     pub(super) fn warning(&self, now: Moment) -> Option<String> {
         let is_long =
             |wait: &&Wait| wait.outcome.is_none() && WORTH_A_WARNING <= now.saturating_since(wait.since);
-        let missing = text(&self.wait.as_ref().filter(is_long)?.missing);
-        Some(format!("this process holds the lease, and what `open_when` names has not come yet{missing}"))
+        let missing = self.wait.as_ref().filter(is_long)?.missing();
+        Some(format!("this process holds the lease, and a condition of `open_when` is not met yet{missing}"))
     }
 }
 
-fn text(missing: &Missing) -> String {
-    missing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+// === impl Wait ===
+
+impl Wait {
+    /// What it lacks first, in words for a person.
+    fn missing(&self) -> String {
+        let texts =
+            self.missing.iter().map(|text| text.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+    }
 }

@@ -5,7 +5,6 @@ use crate::{
     election::{
         built::Election,
         ended::{ErrElectionEnded, Finished},
-        retreat::Retreat,
         running::Running,
     },
     leadership::{GrantedTerm, GrantedTerms, Term},
@@ -81,7 +80,9 @@ impl Election {
     ///    follower takes over. This includes a panic in the function `work` itself and in a drop of its future. The
     ///    election logs the panic, and nothing else ends. This process then stays away for a pause. The pause is at
     ///    most 1 s the first time. This maximum doubles each further time, up to a minute. Half of the pause is random.
-    ///    After work that ran for two minutes, the pause starts at 1 s again.
+    ///    After work that ran for two minutes, the pause starts at 1 s again. A
+    ///    [preferred candidate](crate::election::Priority) asks no holder for the lease for longer: for at most 15 s the first
+    ///    time, and at most ten minutes.
     /// 4. **On shutdown** the token is cancelled, and the work has the grace to end. Meanwhile the lease is renewed
     ///    and the work's writes pass. Then the order of rule S4 follows. Work that has not ended continues until its
     ///    admitted writes have finished, and is then dropped.
@@ -111,11 +112,10 @@ impl Election {
         F: FnMut(CancellationToken, Term) -> W,
         W: Future<Output = ()>,
     {
-        let grace = self.grace;
+        let (grace, retreat) = (self.grace, self.program.retreat.clone());
         let running = self.start();
         let leadership = running.leadership().clone();
         let mut terms = leadership.terms();
-        let mut retreat = Retreat::new();
         let mut pause = Duration::ZERO;
         let mut shutdown = pin!(shutdown);
         let rest = loop {
@@ -125,7 +125,6 @@ impl Election {
                 () = &mut shutdown => break None,
                 term = next_term(&running, &mut terms, pause) => term,
             };
-            retreat.leads(leadership.now());
             let mut shift = LeaderTask::new(span(&running, &term), |token| work(token, term.term().clone()));
             pause = Duration::ZERO;
             match end(&term, shutdown.as_mut(), &mut shift).await {
@@ -145,6 +144,7 @@ impl Election {
                     break Some((term, shift));
                 }
                 End::Early => {
+                    retreat.fall_silent(leadership.now());
                     pause = retreat.pause(leadership.now());
                     let ended = || {
                         tracing::warn!(

@@ -166,14 +166,30 @@ async fn failed_condition_gives_the_lease_to_another() {
     until(FIRST, "it has released the lease", || releases(&server, "a").len() == 1).await;
     let told = trouble(&of_a);
     assert!(
-        told.starts_with("the gate of a new term stays shut: no list; this replica gives the lease up"),
+        told.starts_with("the gate of a new term stays shut: no list; this replica has given the lease up"),
         "{told}"
     );
     let ready = Health::new(of_a.clone(), BOUND).answer("/readyz");
     assert!(ready.status == 503 && ready.body.contains("no list"), "{}", ready.body);
     let b = candidate(&server, "b").start();
     within(SOON, "the other one leads", b.candidate().elected()).await;
-    until(SOON, "the trouble is over", || of_a.trouble().is_none()).await;
+    pass(BOUND).await;
+    until(2 * REST, "the trouble is over", || of_a.trouble().is_none()).await;
+}
+
+/// While one of them waits, the other one has no word of its gate.
+#[tokio::test(start_paused = true)]
+async fn no_replica_is_ready_if_no_gate_can_open() {
+    let server = ApiServer::new();
+    let never =
+        |identity| candidate(&server, identity).open_when(|_| pending::<Result<(), String>>()).start();
+    let all = ["a", "b"].map(never);
+    pass(3 * BOUND).await;
+    for _ in 0..60 {
+        pass(FIRST).await;
+        let troubles = [&all[0], &all[1]].map(|it| trouble(it.candidate()));
+        assert!(troubles.iter().all(|text| text.contains("stays shut")), "{troubles:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

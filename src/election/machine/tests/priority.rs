@@ -44,6 +44,18 @@ fn a_candidate_that_is_not_preferred_asks_nobody() {
 }
 
 #[test]
+fn a_candidate_that_asks_no_holder_takes_a_free_lease() {
+    let mut stage = preferred();
+    stage.busy.asks_no_holder = true;
+    stage.claim("other", 7, 3, None);
+    stage.pass(seconds(5));
+    assert!(!stage.calls.contains(&Ask) && stage.holder() == "other");
+    stage.claim("", 7, 3, None);
+    stage.pass(1);
+    assert!(stage.is_open());
+}
+
+#[test]
 fn a_question_that_a_person_removes_is_asked_again_once_a_period() {
     let mut stage = preferred();
     stage.claim("other", 7, 3, None);

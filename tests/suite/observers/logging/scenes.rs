@@ -92,7 +92,7 @@ async fn a_check_that_comes_and_goes() {
     let _a = build(&server, "a", builder).expect("a valid election").start();
     for turn in 0..10 {
         may.store(turn % 2 == 0, Ordering::SeqCst);
-        pass(Duration::from_secs(1)).await;
+        pass(Duration::from_secs(3)).await;
     }
 }
 

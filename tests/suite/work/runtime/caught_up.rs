@@ -362,7 +362,7 @@ async fn gate_says_what_the_cache_lacks() {
         let told = || of_a.trouble().as_deref().unwrap_or_default().to_owned();
         until(FIRST + Duration::from_secs(2), "it says so", || told().contains("holds the lease")).await;
         assert!(told().contains(words), "{}", told());
-        until(Duration::from_secs(10), "it gives the lease up", || told().contains("gives the lease up"))
+        until(Duration::from_secs(10), "it gives the lease up", || told().contains("given the lease up"))
             .await;
         assert!(told().contains(words), "{}", told());
         running.stop().await;
