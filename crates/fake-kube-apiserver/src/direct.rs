@@ -33,7 +33,8 @@ impl ApiServer {
         };
         let Target { collection, namespace, .. } = target;
         let filter = Filter { collection, namespace, selector: Selector::default() };
-        self.shared.state().store.list(&filter).iter().map(|(_, object)| object.value.clone()).collect()
+        let found = self.shared.state().store.objects().list(&filter);
+        found.iter().map(|(_, object)| object.value.clone()).collect()
     }
 
     /// Creates the object or replaces it as a whole. Returns the stored object.

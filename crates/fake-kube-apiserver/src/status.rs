@@ -255,9 +255,15 @@ impl Refusal {
         Self::new(410, "Expired", format!("too old resource version: {asked} ({oldest})"))
     }
 
-    /// A list of a version that the server has forgotten.
-    pub(crate) fn list_expired() -> Self {
-        Self::new(410, "Expired", "The resourceVersion for the provided list is too old.")
+    /// A list, or a later page of one, of a version that the server has forgotten.
+    pub(crate) fn list_expired(paging: bool) -> Self {
+        let why = if paging {
+            "The provided continue parameter is too old to display a consistent list result. You can start a new list \
+             without the continue parameter."
+        } else {
+            "The resourceVersion for the provided list is too old."
+        };
+        Self::new(410, "Expired", why)
     }
 
     pub(crate) fn version_too_large(asked: u64, current: u64) -> Self {

@@ -67,7 +67,7 @@ pub(crate) fn list_answer(
 }
 
 pub(crate) fn collection_kind(store: &Store, collection: &Collection) -> String {
-    known_kind(collection).or_else(|| store.kind_in(collection)).unwrap_or_default().to_owned()
+    known_kind(collection).or_else(|| store.objects().kind_in(collection)).unwrap_or_default().to_owned()
 }
 
 /// Refuses a body with another name or namespace than the path.

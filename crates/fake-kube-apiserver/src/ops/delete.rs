@@ -44,7 +44,7 @@ pub(crate) fn delete_collection(
     wanted: &DeleteOptions,
 ) -> Result<Answer, Refusal> {
     let options = ListOptions::parse(&target.collection, None, &info.query, false)?;
-    let found = store.list(&options.filter(target));
+    let found = store.objects().list(&options.filter(target));
     let items = found.iter().map(|(_, object)| Arc::clone(object)).collect();
     for (key, object) in found {
         check(store, &key, wanted)?;

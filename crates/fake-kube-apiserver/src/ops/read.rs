@@ -18,23 +18,23 @@ pub(crate) fn get(store: &Store, info: &RequestInfo, key: &Key) -> Result<Answer
     Ok(Answer::Object(200, object))
 }
 
-/// Lists the current objects. A later page begins where the last one ended.
+/// Lists the current objects, or those of an exact version. A later page begins where the last one ended, and shows what was
+/// stored at the first one.
 pub(crate) fn list(store: &Store, info: &RequestInfo, target: &Target) -> Result<Answer, Refusal> {
     let options = ListOptions::parse(&target.collection, None, &info.query, false)?;
     let current = store.version();
-    check_reachable(options.version, current)?;
-    if options.matching == Match::Exact && store.changes.has_forgotten(options.version) {
-        return Err(Refusal::list_expired());
-    }
+    let exact = options.exact_version();
+    check_reachable(exact.unwrap_or(options.version), current)?;
+    let version = exact.unwrap_or(current);
+    let objects = store.objects_at(version).ok_or_else(|| Refusal::list_expired(options.from.is_some()))?;
     let filter = options.filter(target);
-    let mut found = store.list(&filter);
+    let mut found = objects.list(&filter);
     if let Some(from) = &options.from {
         found.retain(|(key, _)| (&key.namespace, &key.name) > (&from.namespace, &from.name));
     }
-    let version = options.from.as_ref().map_or(current, |it| it.version);
     let all = found.len();
     // Objects that the selectors leave out count too: the real server looks at them only on the next page.
-    let last = store.last(&filter);
+    let last = objects.last(&filter);
     // Version 0 asks for the real server's cache, which has no pages.
     let full = options.limit > 0 && options.limit <= all && info.query.get("resourceVersion") != Some("0");
     if full {
@@ -69,7 +69,7 @@ pub(crate) fn watch(store: &mut Store, info: &RequestInfo, target: &Target) -> R
     let kind = collection_kind(store, collection);
     let initial = options.send_initial_events.unwrap_or(options.version == 0);
     let mut first = if initial {
-        store.list(&filter).iter().map(|(_, object)| line("ADDED", &object.bytes)).collect()
+        store.objects().list(&filter).iter().map(|(_, object)| line("ADDED", &object.bytes)).collect()
     } else {
         let since = if options.version == 0 { current } else { options.version };
         match store.changes.since(&filter, since) {

@@ -93,6 +93,16 @@ impl ListOptions {
         })
     }
 
+    /// The version whose objects the client wants, and those of no other.
+    pub(crate) fn exact_version(&self) -> Option<u64> {
+        let exact = match self.matching {
+            Match::Exact => true,
+            Match::NotOlderThan => false,
+            Match::Unsaid => self.limit > 0 && self.version > 0,
+        };
+        self.from.as_ref().map(|it| it.version).or_else(|| exact.then_some(self.version))
+    }
+
     /// The objects of the collection that the client wants.
     pub(crate) fn filter(&self, target: &Target) -> Filter {
         Filter {

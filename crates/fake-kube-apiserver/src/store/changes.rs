@@ -8,8 +8,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::object::members::set_version;
-use crate::object::stored::Object;
-use crate::path::Collection;
+use crate::object::stored::{Key, Object};
 use crate::status::Refusal;
 use crate::store::filter::Filter;
 use crate::store::piece::{Dated, WatchBreak, bookmark, line};
@@ -18,8 +17,7 @@ use crate::store::piece::{Dated, WatchBreak, bookmark, line};
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) version: u64,
-    pub(crate) collection: Collection,
-    pub(crate) namespace: String,
+    pub(crate) key: Key,
     pub(crate) before: Option<Arc<Object>>,
     /// The object as written. If it was deleted: its last state, with the version of the deletion.
     pub(crate) object: Arc<Object>,
@@ -51,7 +49,7 @@ pub(crate) struct Changes {
 impl Change {
     /// This change as a line of a watch stream. None if the filter does not cover it.
     fn line(&self, filter: &Filter) -> Option<Bytes> {
-        if !filter.covers(&self.collection, &self.namespace) {
+        if !filter.covers(&self.key) {
             return None;
         }
         let before = self.before.as_ref().filter(|it| filter.selector.matches(&it.value));
@@ -105,7 +103,12 @@ impl Changes {
         if self.has_forgotten(version) {
             return Err(Refusal::expired(version, self.forgotten));
         }
-        Ok(self.history.iter().filter(|it| it.version > version).filter_map(|it| it.line(filter)).collect())
+        Ok(self.after(version).filter_map(|it| it.line(filter)).collect())
+    }
+
+    /// The changes after `version` that are not forgotten.
+    pub(crate) fn after(&self, version: u64) -> impl DoubleEndedIterator<Item = &Change> {
+        self.history.iter().filter(move |it| it.version > version)
     }
 
     pub(crate) fn subscribe(&mut self, user: &str, filter: Filter) -> (u64, mpsc::Receiver<Dated>) {

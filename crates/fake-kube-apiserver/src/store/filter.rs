@@ -1,5 +1,6 @@
 //! Which objects a list or watch covers.
 
+use crate::object::stored::Key;
 use crate::path::Collection;
 use crate::select::selector::Selector;
 
@@ -14,7 +15,7 @@ pub(crate) struct Filter {
 // === impl Filter ===
 
 impl Filter {
-    pub(crate) fn covers(&self, collection: &Collection, namespace: &str) -> bool {
-        self.collection == *collection && self.namespace.as_deref().is_none_or(|it| it == namespace)
+    pub(crate) fn covers(&self, key: &Key) -> bool {
+        self.collection == key.collection && self.namespace.as_ref().is_none_or(|it| *it == key.namespace)
     }
 }

@@ -2,9 +2,10 @@
 
 pub(crate) mod changes;
 pub(crate) mod filter;
+pub(crate) mod objects;
 pub(crate) mod piece;
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -12,14 +13,13 @@ use serde_json::Value;
 use crate::object::ids::Ids;
 use crate::object::members::set_version;
 use crate::object::stored::{Key, Object};
-use crate::path::Collection;
 use crate::store::changes::{Change, Changes};
-use crate::store::filter::Filter;
+use crate::store::objects::Objects;
 
 /// All the server's objects.
 #[derive(Debug)]
 pub(crate) struct Store {
-    objects: BTreeMap<Key, Arc<Object>>,
+    objects: Objects,
     version: u64,
     pub(crate) changes: Changes,
     pub(crate) ids: Ids,
@@ -30,7 +30,7 @@ pub(crate) struct Store {
 impl Store {
     pub(crate) fn new(changes: Changes) -> Self {
         // 0 has a special meaning in requests.
-        Self { objects: BTreeMap::new(), version: 1, changes, ids: Ids::default() }
+        Self { objects: Objects::default(), version: 1, changes, ids: Ids::default() }
     }
 
     /// The version of the last write.
@@ -39,34 +39,24 @@ impl Store {
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<Arc<Object>> {
-        self.objects.get(key).cloned()
+        self.objects.get(key)
     }
 
-    /// The objects that the filter covers, by namespace and name.
-    pub(crate) fn list(&self, filter: &Filter) -> Vec<(Key, Arc<Object>)> {
-        let first = Key {
-            collection: filter.collection.clone(),
-            namespace: filter.namespace.clone().unwrap_or_default(),
-            name: String::new(),
-        };
-        self.objects
-            .range(first..)
-            .take_while(|(key, _)| filter.covers(&key.collection, &key.namespace))
-            .filter(|(_, object)| filter.selector.matches(&object.value))
-            .map(|(key, object)| (key.clone(), Arc::clone(object)))
-            .collect()
+    /// The objects now.
+    pub(crate) fn objects(&self) -> &Objects {
+        &self.objects
     }
 
-    /// The last object of the collection or namespace, even if the selector leaves it out.
-    pub(crate) fn last(&self, filter: &Filter) -> Option<&Key> {
-        self.objects.keys().rev().find(|it| filter.covers(&it.collection, &it.namespace))
-    }
-
-    /// The kind of the first object of the collection.
-    pub(crate) fn kind_in(&self, collection: &Collection) -> Option<&str> {
-        let first = Key { collection: collection.clone(), namespace: String::new(), name: String::new() };
-        let (key, object) = self.objects.range(first..).next()?;
-        (key.collection == *collection).then(|| object.value["kind"].as_str())?
+    /// The objects as they were at this version. None if the history no longer tells.
+    pub(crate) fn objects_at(&self, version: u64) -> Option<Cow<'_, Objects>> {
+        if self.changes.has_forgotten(version) {
+            return None;
+        }
+        let mut objects = Cow::Borrowed(&self.objects);
+        for change in self.changes.after(version).rev() {
+            objects.to_mut().set(&change.key, change.before.as_ref());
+        }
+        Some(objects)
     }
 
     /// Writes the object under the next version.
@@ -74,14 +64,14 @@ impl Store {
         self.version += 1;
         set_version(&mut value, self.version);
         let object = Arc::new(Object::new(value));
-        let before = self.objects.insert(key.clone(), Arc::clone(&object));
+        let before = self.objects.set(&key, Some(&object));
         self.tell(key, before, Arc::clone(&object), false);
         object
     }
 
     /// Removes the object. The returned object has the version of the deletion.
     pub(crate) fn remove(&mut self, key: Key) -> Option<Arc<Object>> {
-        let before = self.objects.remove(&key)?;
+        let before = self.objects.set(&key, None)?;
         self.version += 1;
         let mut value = before.value.clone();
         set_version(&mut value, self.version);
@@ -96,8 +86,6 @@ impl Store {
     }
 
     fn tell(&mut self, key: Key, before: Option<Arc<Object>>, object: Arc<Object>, deleted: bool) {
-        let Key { collection, namespace, .. } = key;
-        let version = self.version;
-        self.changes.record(Change { version, collection, namespace, before, object, deleted });
+        self.changes.record(Change { version: self.version, key, before, object, deleted });
     }
 }

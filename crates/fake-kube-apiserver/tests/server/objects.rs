@@ -150,12 +150,49 @@ async fn list_is_paged() {
     assert_eq!(names(&first.body), ["a", "b"]);
     assert_eq!(first.body["metadata"]["remainingItemCount"], 1);
     let token = first.body["metadata"]["continue"].as_str().expect("a token");
-    ask(&server, "POST", MAPS, map("d", "1")).await;
     let second = ask(&server, "GET", &format!("{MAPS}?limit=2&continue={token}"), "").await;
-    assert_eq!(names(&second.body), ["c", "d"]);
+    assert_eq!(names(&second.body), ["c"]);
     assert_eq!(second.body["metadata"].get("continue"), None);
-    assert_eq!(second.version(), first.version(), "a watch from there misses nothing");
+    assert_eq!(second.version(), first.version());
     assert_eq!(ask(&server, "GET", &format!("{MAPS}?continue=x"), "").await.code, 400);
+}
+
+#[tokio::test]
+async fn later_page_and_exact_version_show_what_was_stored_then() {
+    let server = ApiServer::new();
+    for name in ["a", "b", "c", "d"] {
+        ask(&server, "POST", MAPS, map(name, "1")).await;
+    }
+    let whole = ask(&server, "GET", MAPS, "").await;
+    let then = whole.body["items"].as_array().expect("items");
+    let first = ask(&server, "GET", &format!("{MAPS}?limit=1"), "").await;
+    let token = first.body["metadata"]["continue"].as_str().expect("a token");
+    let version = &first.version();
+    ask(&server, "PATCH", &format!("{MAPS}/b"), map("b", "2")).await;
+    ask(&server, "DELETE", &format!("{MAPS}/c"), "").await;
+    ask(&server, "DELETE", &format!("{MAPS}/d"), "").await;
+    ask(&server, "POST", MAPS, map("d", "2")).await;
+    ask(&server, "POST", MAPS, map("e", "1")).await;
+    ask(&server, "DELETE", &format!("{MAPS}/a"), "").await;
+
+    let later = format!("{MAPS}?limit=2&continue={token}");
+    let exact = format!("{MAPS}?resourceVersion={version}&resourceVersionMatch=Exact");
+    let legacy = format!("{MAPS}?resourceVersion={version}&limit=4");
+    for (path, shown, left) in
+        [(&later, &then[1..3], json!(1)), (&exact, then, json!(null)), (&legacy, then, json!(null))]
+    {
+        let list = ask(&server, "GET", path, "").await;
+        let found = (&list.version(), &list.body["items"], &list.body["metadata"]["remainingItemCount"]);
+        assert_eq!(found, (version, &json!(shown), &left), "{path}");
+    }
+    let newer = ask(&server, "GET", &format!("{MAPS}?resourceVersion={version}"), "").await;
+    assert_ne!(newer.version(), *version, "this version or a newer one");
+
+    server.compact();
+    for path in [later, exact, legacy] {
+        let gone = ask(&server, "GET", &path, "").await;
+        assert_eq!((gone.code, &gone.body["reason"]), (410, &json!("Expired")), "{path}");
+    }
 }
 
 #[tokio::test]
