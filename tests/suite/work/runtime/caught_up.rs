@@ -1,5 +1,5 @@
 //! When a cache has caught up with the API server (rule S16). The tests fill the caches by hand, so that no watch is faster
-//! than they want.
+//! than they want. The random test in `histories` has a real watch.
 
 use crate::{
     support::{FIRST, SOON, build, builder, candidate, pass, until},
@@ -121,30 +121,6 @@ async fn one_list_is_enough_for_a_cache_that_has_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s16_object_that_the_cache_lacks_is_waited_for() {
-    let server = server(&["a", "b"]);
-    let mut cache = cache(&server);
-    cache.sees("a");
-    let mut waits = cache.waits();
-    goes_on(&waits).await;
-    cache.sees("b");
-    completes(&mut waits).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn s16_change_that_the_cache_lacks_is_waited_for() {
-    let server = server(&["a", "b"]);
-    let mut cache = cache(&server);
-    cache.sees("a");
-    cache.sees("b");
-    want(&server, "a", "y");
-    let mut waits = cache.waits();
-    goes_on(&waits).await;
-    cache.sees("a");
-    completes(&mut waits).await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn s16_deletion_that_the_cache_lacks_is_waited_for() {
     let server = server(&["a", "b", "c"]);
     let mut cache = cache(&server);
@@ -204,21 +180,6 @@ async fn object_that_the_cache_had_at_the_call_is_not_waited_for() {
     pass(SOON / 2).await;
     completes(&mut waits).await;
     assert_eq!((lists(&server), late.hits()), (1, 1));
-}
-
-/// The events of one watch come in order.
-#[tokio::test(start_paused = true)]
-async fn object_as_new_as_the_list_shows_that_all_before_was_seen() {
-    let server = server(&["a", "b", "c"]);
-    let mut cache = cache(&server);
-    cache.sees_all(&["a", "b", "c"]);
-    server.delete("outsider", &path("b")).unwrap();
-    let mut waits = cache.waits();
-    pass(SOON).await;
-    assert!(!waits.is_finished(), "the cache still has an object that is gone");
-    want(&server, "d", "later");
-    cache.sees("d");
-    completes(&mut waits).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -386,22 +347,6 @@ async fn s16_caches_of_two_kinds_are_both_waited_for() {
     assert!(!of_a.can_write());
     two.sees("a");
     until(SOON, "the gate opens", || of_a.can_write()).await;
-}
-
-/// That an object is gone by the next list does not make an older state of it right.
-#[tokio::test(start_paused = true)]
-async fn s16_older_state_of_an_object_that_is_gone_by_the_next_list_is_waited_out() {
-    let server = server(&["a", "b"]);
-    let mut cache = cache(&server);
-    cache.sees_all(&["a", "b"]);
-    let older = cache.object("a");
-    want(&server, "a", "y");
-    let mut waits = cache.waits();
-    pass(SOON).await;
-    server.delete("outsider", &path("a")).unwrap();
-    goes_on(&waits).await;
-    cache.loses(older);
-    completes(&mut waits).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ mod chance;
 mod debounce;
 mod gains;
 mod gated;
+mod histories;
 mod knows;
 pub mod logs;
 mod per_term;
