@@ -19,6 +19,8 @@ pub(super) enum Why {
     List(ErrLock),
     /// This version is not a number.
     Version(String),
+    /// The list is older than what the cache showed before.
+    Older { version: u64, cached: u64 },
 }
 
 // === impl ErrCaughtUp ===
@@ -46,7 +48,7 @@ impl ErrCaughtUp {
 
     /// Whether it helps to ask again.
     pub(super) fn may_pass(&self) -> bool {
-        let Why::List(error) = &self.why else { return false };
+        let Why::List(error) = &self.why else { return matches!(self.why, Why::Older { .. }) };
         let asks_again = [StatusCode::TOO_MANY_REQUESTS, StatusCode::GONE];
         !error.is_certain() || error.status().is_some_and(|status| asks_again.contains(&status))
     }
@@ -56,6 +58,11 @@ impl fmt::Display for ErrCaughtUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { resource, why } = self;
         match why {
+            Why::List(_) if self.is_unknown_kind() => write!(
+                f,
+                "{resource} cannot be listed: the API server does not know this kind. To do: install its \
+                 CustomResourceDefinition; if this program applies it itself, see ErrCaughtUp::is_unknown_kind"
+            ),
             Why::List(error) => {
                 let role = format!("grant this process list on {resource}, by a Role");
                 write!(f, "{resource} cannot be listed: {}", error.explain(&role))
@@ -64,6 +71,11 @@ impl fmt::Display for ErrCaughtUp {
                 f,
                 "the resource version {version:?} of {resource} is not a number, so the cache cannot be compared with it; do not \
                  name this cache in open_when"
+            ),
+            Why::Older { version, cached } => write!(
+                f,
+                "the API server lists {resource} of version {version}, but the cache shows version {cached} already; if a backup \
+                 was restored, restart this process"
             ),
         }
     }

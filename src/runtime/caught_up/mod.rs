@@ -87,52 +87,41 @@ where
     let (list, store) = (MetadataList::new(api, config), store.clone());
     async move {
         loop {
-            match catch_up(&list, &store, &resource).await {
-                Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(why) => {
-                    let error = ErrCaughtUp { resource: resource.clone(), why };
-                    if !error.may_pass() {
-                        return Err(error);
-                    }
-                    note_missing(&error);
-                }
+            let Err(why) = catch_up(&list, &store, &resource).await else { return Ok(()) };
+            let error = ErrCaughtUp { resource: resource.clone(), why };
+            if !error.may_pass() {
+                return Err(error);
             }
+            note_missing(&error);
             sleep(LIST_AGAIN).await;
         }
     }
 }
 
-/// Returns false if the list is older than what the cache showed before.
-async fn catch_up<K>(list: &MetadataList, store: &Store<K>, resource: &str) -> Result<bool, Why>
+async fn catch_up<K>(list: &MetadataList, store: &Store<K>, resource: &str) -> Result<(), Why>
 where
     K: Lookup<DynamicType: Eq + Hash + Clone> + Clone + 'static,
 {
     let cached = newest(&store.state())?;
     let has_seen =
         |version| cached <= version && newest(&store.state()).is_ok_and(|newest| version <= newest);
-    let Some(Listed { version, versions: mut listed }) = list.all(has_seen).await? else { return Ok(true) };
+    let Some(Listed { version, versions: mut listed }) = list.all(has_seen).await? else { return Ok(()) };
     if version < cached {
-        note_missing(&format_args!(
-            "the API server lists {resource} of version {version}, but the cache shows version {cached} already; if a backup was \
-             restored, restart this process"
-        ));
-        return Ok(false);
+        return Err(Why::Older { version, cached });
     }
-    let mut lacks = listed.clone();
-    let (mut pause, mut again) = (FIRST_LOOK, LIST_AGAIN);
+    let (mut seen, mut pause, mut again) = (cached, FIRST_LOOK, LIST_AGAIN);
     let mut list_at = Instant::now() + again;
     loop {
         let objects = store.state();
-        let seen = newest(&objects)?.max(cached);
+        seen = newest(&objects)?.max(seen);
         if version <= seen {
-            return Ok(true);
+            return Ok(());
         }
-        lacks.retain(|_, version| seen < *version);
+        let lacks = || listed.iter().filter(|(_, version)| seen < **version);
         let names = objects.iter().map(|object| key(object.namespace(), object.name()));
         let mut beyond = names.filter(|name| !listed.contains_key(name));
-        if let Some((first, _)) = lacks.iter().min_by_key(|(_, version)| **version) {
-            let (count, first) = (lacks.len(), first.trim_start_matches('/'));
+        if let Some((first, _)) = lacks().min_by_key(|(_, version)| **version) {
+            let (count, first) = (lacks().count(), first.trim_start_matches('/'));
             let empty = if objects.is_empty() {
                 "; the cache is empty: its watch has to run on every replica, also before this one leads"
             } else {
@@ -141,21 +130,20 @@ where
             note_missing(&format_args!(
                 "the cache lacks {count} of the {resource} as the API server has stored them, first {first}{empty}"
             ));
+            if list_at <= Instant::now() {
+                let Some(now) = list.all(has_seen).await? else { return Ok(()) };
+                // What is gone need not come any more, but an older state of it has to go.
+                listed.retain(|name, version| *version <= seen || now.versions.contains_key(name));
+                again *= 2;
+                list_at = Instant::now() + again;
+            }
         } else if let Some(first) = beyond.next() {
             let (count, first) = (1 + beyond.count(), first.trim_start_matches('/'));
             note_missing(&format_args!(
                 "the cache still has {count} {resource} that are gone, for example {first}"
             ));
         } else {
-            return Ok(true);
-        }
-        if !lacks.is_empty() && list_at <= Instant::now() {
-            let Some(now) = list.all(|_| false).await? else { return Ok(true) };
-            // What is gone need not come any more, but an older state of it has to go.
-            listed.retain(|name, _| !lacks.contains_key(name) || now.versions.contains_key(name));
-            lacks.retain(|name, _| listed.contains_key(name));
-            again *= 2;
-            list_at = Instant::now() + again;
+            return Ok(());
         }
         sleep(pause).await;
         pause = LONGEST_LOOK.min(pause * 2);

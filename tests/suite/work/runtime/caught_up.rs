@@ -259,7 +259,13 @@ async fn missing_permission_ends_it_at_once() {
 async fn unknown_kind_ends_it_at_once_and_can_be_told() {
     let cache = cache(&server(&[]));
     let _unknown = cache.server.inject(Fault::status(404).verb("list"));
-    assert!(fails(cache.waits()).await.is_unknown_kind());
+    let error = fails(cache.waits()).await;
+    assert!(error.is_unknown_kind());
+    assert_eq!(
+        error.to_string(),
+        "configmaps cannot be listed: the API server does not know this kind. To do: install its CustomResourceDefinition; if \
+         this program applies it itself, see ErrCaughtUp::is_unknown_kind"
+    );
 }
 
 #[tokio::test(start_paused = true)]
