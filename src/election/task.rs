@@ -198,8 +198,7 @@ impl Task {
         Busy {
             writes: !leadership.is_quiet(),
             settle_at: leadership.settles_at(margin),
-            stays_away: self.program.stays_away(now),
-            asks_no_holder: self.program.asks_no_holder(now),
+            restraint: self.program.restraint(now),
             is_crowded: self.places.is_some() && self.place.is_none(),
         }
     }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use kube_leader_gate::{
     Identity, LeaseTiming,
     election::Priority,
-    internal::{Busy, Gate, Intent, Machine, Next, WatchNews},
+    internal::{Busy, Gate, Intent, Machine, Next, Restraint, WatchNews},
     leadership::{Loss, Moment, Term},
     lease::{ErrLock, LeaseRecord},
 };
@@ -256,9 +256,8 @@ impl Candidate {
                     self.settle_at = self.settle_at.max(seen.saturating_add(margin));
                 }
                 let (writes, is_crowded) = (!self.writes.is_empty(), now < self.crowded_until);
-                let stays_away = now < self.away_until;
-                let busy =
-                    Busy { writes, settle_at: self.settle_at, stays_away, asks_no_holder: false, is_crowded };
+                let restraint = if now < self.away_until { Restraint::StaysAway } else { Restraint::None };
+                let busy = Busy { writes, settle_at: self.settle_at, restraint, is_crowded };
                 machine.poll(busy, wall, local)
             }
             Elector::Other(other) => other.poll(local, wall),

@@ -76,6 +76,6 @@ pub use self::note::{ASKED, CLAIM, WAITS_FOR};
 pub(crate) use self::want::MOST_FAILURES;
 pub use self::{
     calls::Call,
-    state::{Busy, Gate, Machine, Next},
+    state::{Busy, Gate, Machine, Next, Restraint},
     stored::holder_pod_uid,
 };

@@ -19,12 +19,21 @@ pub struct Busy {
     pub writes: bool,
     /// When the last write that ended without an answer can land no more (rule S4).
     pub settle_at: Moment,
-    /// Its program lets this candidate take no lease now.
-    pub stays_away: bool,
-    /// Its program lets this candidate ask no holder for the lease now.
-    pub asks_no_holder: bool,
+    /// What its program forbids this candidate now.
+    pub restraint: Restraint,
     /// Calls of other elections have all places, so this election can make no call yet.
     pub is_crowded: bool,
+}
+
+/// What its program forbids a candidate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Restraint {
+    #[default]
+    None,
+    /// To ask a holder for the lease that it precedes.
+    AsksNoHolder,
+    /// To take the lease.
+    StaysAway,
 }
 
 /// What the gate has to be.
@@ -162,6 +171,11 @@ impl Machine {
 
     /// Whether this candidate may take the lease.
     pub(super) fn acquires(&self) -> bool {
-        self.intent == Intent::Contend && !self.busy.stays_away
+        self.intent == Intent::Contend && !self.stays_away()
+    }
+
+    /// Whether its program lets this candidate take no lease.
+    pub(super) fn stays_away(&self) -> bool {
+        self.busy.restraint == Restraint::StaysAway
     }
 }

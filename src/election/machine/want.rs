@@ -3,7 +3,7 @@
 use super::{
     calls::Call,
     known::{Lease, Staleness},
-    state::{Busy, Gate, Machine, Next},
+    state::{Busy, Gate, Machine, Next, Restraint},
     stored::Stored,
     terms::ActiveTerm,
 };
@@ -173,7 +173,7 @@ impl Machine {
         match self.intent {
             Intent::Leave | Intent::Left { .. } => true,
             Intent::Contend => {
-                self.busy.stays_away || self.shows(self.terms.closing.as_ref().map(|closing| &closing.term))
+                self.stays_away() || self.shows(self.terms.closing.as_ref().map(|closing| &closing.term))
             }
             Intent::Keep | Intent::NotBegun | Intent::Gone => false,
         }
@@ -212,7 +212,7 @@ impl Machine {
         // If another client overwrites the claim at once, this candidate does not fight.
         let paced = self.terms.claimed.saturating_add(self.timing.pause() / 4).max(self.pace.rest_until);
         let take = |at: Moment| Want::Call(LeaseCall::Acquire, at.max(paced));
-        let question = self.own_question().filter(|_| !self.busy.asks_no_holder);
+        let question = self.own_question().filter(|_| self.busy.restraint == Restraint::None);
         match (question, stored.filter(|stored| self.precedes(stored))) {
             // **Earlier**: Istio's elector cannot be asked, and a preferred revision does not wait for it to crash. If the API
             // server keeps the question, it also keeps the annotations of a claim. The whole time of that elector is waited behind

@@ -7,7 +7,11 @@ mod opening;
 pub(crate) use self::opening::note_missing;
 
 use self::{lead_if::LeadIf, opening::Opening};
-use super::{candidate::Profile, machine::Machine, retreat::Retreat};
+use super::{
+    candidate::Profile,
+    machine::{Machine, Restraint},
+    retreat::Retreat,
+};
 use crate::{
     leadership::{Grantor, Leadership, Moment, Term},
     lease::LeaseRecord,
@@ -56,7 +60,10 @@ impl Program {
         if says_yes_again {
             self.retreat.fall_silent(now);
             let pause = self.retreat.asks_from().saturating_since(now);
-            tracing::debug!(?pause, "the check says yes again; this candidate asks no holder for the lease yet");
+            tracing::debug!(
+                ?pause,
+                "the check says yes again; this candidate asks no holder for the lease yet"
+            );
         }
         if let Some(reason) = self.lead_if.refusal().cloned()
             && self.lead_if.ends_term_from().is_some_and(|from| from <= now)
@@ -67,14 +74,15 @@ impl Program {
         }
     }
 
-    /// Whether this candidate takes no lease now.
-    pub(super) fn stays_away(&self, now: Moment) -> bool {
-        self.lead_if.refusal().is_some() || now < self.away_until
-    }
-
-    /// Whether this candidate leaves a holder in peace that it precedes. It takes a free lease.
-    pub(super) fn asks_no_holder(&self, now: Moment) -> bool {
-        now < self.retreat.asks_from()
+    /// What this candidate leaves alone now.
+    pub(super) fn restraint(&self, now: Moment) -> Restraint {
+        if self.lead_if.refusal().is_some() || now < self.away_until {
+            Restraint::StaysAway
+        } else if now < self.retreat.asks_from() {
+            Restraint::AsksNoHolder
+        } else {
+            Restraint::None
+        }
     }
 
     /// Whether what the gate of this term waits for has come (rule S16), and the checks say yes. If it will not come, gives the
@@ -150,7 +158,7 @@ impl Program {
         if leads || self.is_led_by_another(machine, now) {
             self.given_up = None;
         }
-        let contends = !machine.is_ending() && !self.stays_away(now);
+        let contends = !machine.is_ending() && self.restraint(now) != Restraint::StaysAway;
         profile.liveness.contends.store(contends, Ordering::Release);
         grantor.note_opening(self.opening.term());
         let waits = self.opening.warning(now);

@@ -4,7 +4,7 @@ use super::examples::{Stage, seconds};
 use crate::{
     election::{
         hooks::LeaseCall::{Acquire, Ask, Release},
-        machine::{ASKED, Busy, Gate, Next},
+        machine::{ASKED, Busy, Gate, Next, Restraint},
         priority::HOLDER_KEY,
     },
     leadership::Intent,
@@ -46,7 +46,7 @@ fn a_candidate_that_is_not_preferred_asks_nobody() {
 #[test]
 fn a_candidate_that_asks_no_holder_takes_a_free_lease() {
     let mut stage = preferred();
-    stage.busy.asks_no_holder = true;
+    stage.busy.restraint = Restraint::AsksNoHolder;
     stage.claim("other", 7, 3, None);
     stage.pass(seconds(5));
     assert!(!stage.calls.contains(&Ask) && stage.holder() == "other");

@@ -21,7 +21,7 @@ use kube_leader_gate::{
     testing::{ApiServer, Fault},
 };
 use serde::de::DeserializeOwned;
-use std::{error::Error, fmt::Debug, hash::Hash, time::Duration};
+use std::{error::Error, fmt::Debug, future::pending, hash::Hash, time::Duration};
 use tokio::task::JoinHandle;
 
 /// A little longer than the pause before the second list.
@@ -353,6 +353,21 @@ async fn s16_caches_of_two_kinds_are_both_waited_for() {
     assert!(!of_a.can_write());
     two.sees("a");
     until(SOON, "the gate opens", || of_a.can_write()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn cache_that_has_caught_up_is_not_blamed_for_another_condition() {
+    let server = server(&["a"]);
+    let mut cache = cache(&server);
+    let (api, store) = (cache.api.clone(), cache.store());
+    let election = candidate(&server, "a")
+        .open_when(move |_| caught_up(&api, &Config::default(), &store, &()))
+        .open_when(|_| pending::<Result<(), String>>());
+    let running = election.start();
+    let told = || running.candidate().trouble().as_deref().unwrap_or_default().to_owned();
+    until(3 * FIRST, "it says what it lacks", || told().contains("the cache lacks 1")).await;
+    cache.sees("a");
+    until(2 * FIRST, "it is met", || told().ends_with("a condition of `open_when` is not met yet")).await;
 }
 
 #[tokio::test(start_paused = true)]
