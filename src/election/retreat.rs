@@ -94,5 +94,13 @@ mod tests {
         assert!(first(retreat.pause(at(721))));
         retreat.leads(at(800));
         assert!(first(retreat.pause(at(920))), "it gives the lease up itself");
+        for _ in 0..9 {
+            retreat.fall_silent(at(930));
+        }
+        assert!(at(930 + 300) <= retreat.asks_from() && retreat.asks_from() <= at(930 + 600));
+        retreat.leads(at(2000));
+        retreat.loses(at(2120));
+        retreat.fall_silent(at(2130));
+        assert!(retreat.asks_from() <= at(2145), "it is the first failure again");
     }
 }

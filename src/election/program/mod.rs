@@ -105,8 +105,8 @@ impl Program {
                 true
             }
             Some(Err(why)) => {
-                self.retreat.fall_silent(now);
                 let pause = self.give_up(term, machine, now).as_secs_f64();
+                self.retreat.fall_silent(now);
                 let text = format!(
                     "{why}; this replica has given the lease up, and stays away for {pause:.1} s at least"
                 );

@@ -144,8 +144,8 @@ impl Election {
                     break Some((term, shift));
                 }
                 End::Early => {
-                    retreat.fall_silent(leadership.now());
                     pause = retreat.pause(leadership.now());
+                    retreat.fall_silent(leadership.now());
                     let ended = || {
                         tracing::warn!(
                             ?pause,

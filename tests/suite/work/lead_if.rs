@@ -1,8 +1,8 @@
 //! A candidate that leads only while its program says yes.
 
 use crate::support::{
-    FIRST, SOON, begin_write, build, builder, candidate, free, gated, leading, leads_by, pass, releases,
-    until, within,
+    FIRST, LEASE, SOON, begin_write, build, builder, candidate, free, gated, leading, leads_by, pass,
+    releases, until, within,
 };
 use kube_leader_gate::{
     Candidate, Election, LeaseTiming,
@@ -287,8 +287,10 @@ async fn restarted_container_that_may_not_lead_releases_the_lease_of_the_one_bef
     let of_pod = || builder("a").pod_uid("pod-1").apart();
     let before = build(&server, "a", of_pod()).unwrap().start();
     within(FIRST, "it leads", before.candidate().elected()).await;
-    pass(MINUTE).await;
     drop(before);
+    // It has held the lease for long, so the next container could keep it.
+    let long_ago = "2026-01-01T00:00:00.000000Z";
+    server.edit("outsider", LEASE, |lease| lease["spec"]["acquireTime"] = long_ago.into()).unwrap();
     let a = build(&server, "a", May::default().of(of_pod())).unwrap().start();
     let b = candidate(&server, "b").start();
     // What the container before has sent may land for a safety margin.
