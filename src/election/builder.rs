@@ -142,9 +142,10 @@ impl ElectionBuilder {
     ///    twice as long each further time, up to a minute. After it has led for two minutes, the pauses start at 1 s again. So a
     ///    check that changes again and again moves the leadership less often each time. If the checks of all replicas change
     ///    together, the leadership moves more often.
-    /// 3. If the check of a [preferred candidate](super::Priority) says yes again after a no, this candidate asks no holder for
-    ///    the lease during a random pause. This pause is at most 15 s the first time, and at most twice as long each further
-    ///    time, up to ten minutes, until the candidate has led for two minutes. Meanwhile it takes a free lease.
+    /// 3. If the check of a [preferred candidate](super::Priority) says yes again after it has said no for longer than the
+    ///    tolerance, this candidate asks no holder for the lease during a random pause. This pause is at most 15 s the first
+    ///    time, and at most twice as long each further time, up to ten minutes, until the candidate has led for two minutes. A
+    ///    candidate that has given the lease up itself asks for a lease duration none, too. Meanwhile it takes a free lease.
     /// 4. While the check says no, [`Candidate::trouble`] gives the reason, and so do the log, `/readyz` and `/leader`. So the
     ///    replica is not ready, and a rollout waits for it.
     ///

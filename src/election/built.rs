@@ -176,18 +176,18 @@ impl Election {
     ///
     /// It is set here and not on the builder, because the watch that fills a cache uses the client that the election makes.
     ///
-    /// 1. The election calls `condition` when this process holds the lease, and no former holder can write any more. If a write
-    ///    of an earlier term of this process ended without an answer, it also waits until this write can no longer take effect.
+    /// 1. The election calls `condition` when this process holds the lease, and no former holder can write any more. It
+    ///    also waits until no write of an earlier term of this process is under way, or can still take effect.
     ///    The future runs in a task of its own. Meanwhile the election renews the lease, and [`Candidate::opening`] names the
     ///    term.
     /// 2. When the futures of all conditions have completed, the gate opens. [`Candidate::elected`], [`Candidate::gains`] and
     ///    the work of [`run_while_leading`](Self::run_while_leading) come after that.
     /// 3. If a future fails, panics, or does not complete within the [time limit](super::ElectionBuilder::open_timeout), this
     ///    replica gives the lease up, as if [`give_way`](Candidate::give_way) were called. [`Candidate::trouble`] says why, until
-    ///    another replica has held the lease for longer than the time limit. This replica contends again after a retry period, or as soon as another replica has
+    ///    another replica has held the lease for longer than the time limit, or for about a minute. This replica contends again after a retry period, or as soon as another replica has
     ///    held the lease, but not before a random pause is over. This pause is at most 1 s the first time, and at most twice as
-    ///    long each further time, up to a minute. A [preferred candidate](super::Priority) asks no holder for the lease for at most
-    ///    15 s, and then for at most twice as long each further time, up to ten minutes.
+    ///    long each further time, up to a minute. A [preferred candidate](super::Priority) asks no holder for a lease duration, nor
+    ///    during a random pause of at most 15 s, which is at most twice as long each further time, up to ten minutes.
     /// 4. If the term ends meanwhile, the future is dropped. A loss, a stop, [`give_way`](Candidate::give_way) and the question
     ///    of a [preferred candidate](super::Priority) take effect at once.
     ///

@@ -51,6 +51,7 @@ impl Retreat {
         if counts.leads_from.take().is_some_and(|from| STEADY <= now.saturating_since(from)) {
             counts.pauses.reset();
             counts.silences.reset();
+            counts.asks_from = now;
         }
     }
 
@@ -100,6 +101,7 @@ mod tests {
         assert!(at(930 + 300) <= retreat.asks_from() && retreat.asks_from() <= at(930 + 600));
         retreat.leads(at(2000));
         retreat.loses(at(2120));
+        assert_eq!(retreat.asks_from(), at(2120), "it may ask at once");
         retreat.fall_silent(at(2130));
         assert!(retreat.asks_from() <= at(2145), "it is the first failure again");
     }

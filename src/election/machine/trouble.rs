@@ -24,6 +24,11 @@ impl Machine {
         self.terms.active().map(|term| term.name.clone()).filter(|term| !self.terms.is_closing(term))
     }
 
+    /// Whether this candidate may ask a holder for the lease.
+    pub(crate) const fn has_priority(&self) -> bool {
+        self.priority.is_some()
+    }
+
     /// Whether the lease shows another holder.
     pub(crate) fn is_held_by_another(&self) -> bool {
         self.record().and_then(LeaseRecord::holder).is_some_and(|holder| holder != self.me.as_str())

@@ -45,7 +45,8 @@ impl LeadIf {
         self.checks.push(Box::new(move || check().map_err(|error| one_line(&error.to_string()))));
     }
 
-    /// Asks the checks, if it is time. A panic says no. Returns whether they say yes again, after a yes and a no.
+    /// Asks the checks, if it is time. A panic says no. Returns whether they say yes again, after a no that was no longer
+    /// tolerated.
     pub(super) fn ask(&mut self, leadership: &Leadership) -> bool {
         if self.asks_at().is_none_or(|at| leadership.now() < at) {
             return false;
@@ -55,10 +56,10 @@ impl LeadIf {
             said.unwrap_or_else(|panic| Err(format!("it panicked: {}", message(&*panic)))).err()
         });
         let now = leadership.now(); // a check may take its time
-        let (agrees, refused) = (refusal.is_none(), self.refusal.is_some());
+        let agrees = refusal.is_none();
+        let agrees_again = self.has_agreed && agrees && self.ends_term_from().is_some_and(|from| from <= now);
         let since = self.refusal.take().map_or(now, |(_, since)| since);
         (self.refusal, self.asks_at) = (refusal.map(|why| (why, since)), now.saturating_add(EVERY));
-        let agrees_again = self.has_agreed && refused && agrees;
         self.has_agreed |= agrees;
         agrees_again
     }

@@ -26,6 +26,9 @@ use std::{
 pub(super) const OPENING: &str = "the gate of a new term stays shut";
 pub(super) const REFUSED: &str = "this replica leads only if its own check says yes";
 
+/// If another candidate has held the lease for about so long, this one need not tell any more why its own gate stayed shut.
+const LONGEST_TROUBLE: Duration = Duration::from_secs(60);
+
 /// What the program has said, and what has come of it.
 pub(super) struct Program {
     pub(super) lead_if: LeadIf,
@@ -58,12 +61,7 @@ impl Program {
         let says_yes_again = self.lead_if.ask(leadership);
         let now = leadership.now();
         if says_yes_again {
-            self.retreat.fall_silent(now);
-            let pause = self.retreat.asks_from().saturating_since(now);
-            tracing::debug!(
-                ?pause,
-                "the check says yes again; this candidate asks no holder for the lease yet"
-            );
+            self.fall_silent(machine, now);
         }
         if let Some(reason) = self.lead_if.refusal().cloned()
             && self.lead_if.ends_term_from().is_some_and(|from| from <= now)
@@ -95,7 +93,7 @@ impl Program {
         margin: Duration,
         now: Moment,
     ) -> bool {
-        match self.opening.of(term, leadership, leadership.settles_at(margin)) {
+        match self.opening.of(term, leadership, margin) {
             None => false,
             Some(Ok(())) if self.lead_if.refusal().is_some() => false,
             Some(Ok(())) => {
@@ -106,7 +104,7 @@ impl Program {
             }
             Some(Err(why)) => {
                 let pause = self.give_up(term, machine, now).as_secs_f64();
-                self.retreat.fall_silent(now);
+                self.fall_silent(machine, now);
                 let text = format!(
                     "{why}; this replica has given the lease up, and stays away for {pause:.1} s at least"
                 );
@@ -122,6 +120,15 @@ impl Program {
         self.away_until = now.saturating_add(pause);
         machine.give_way(term);
         pause
+    }
+
+    /// Leaves holders in peace that this candidate precedes, since it could not have led a moment ago.
+    fn fall_silent(&self, machine: &Machine, now: Moment) {
+        self.retreat.fall_silent(now);
+        if machine.has_priority() {
+            let pause = self.retreat.asks_from().saturating_since(now);
+            tracing::info!(?pause, "this candidate asks no holder for the lease for a while");
+        }
     }
 
     /// Takes in that the gate has opened.
@@ -155,28 +162,29 @@ impl Program {
         grantor: &Grantor,
         now: Moment,
     ) {
-        if leads || self.is_led_by_another(machine, now) {
+        if leads || self.is_led_by_another(machine, profile.timing.retry_period(), now) {
             self.given_up = None;
         }
         let contends = !machine.is_ending() && self.restraint(now) != Restraint::StaysAway;
         profile.liveness.contends.store(contends, Ordering::Release);
         grantor.note_opening(self.opening.term());
-        let waits = self.opening.warning(now);
+        let waits = self.opening.warning(self.given_up.is_some(), now);
         let waits = waits.as_ref().map(|text| ("waits", text as &dyn Display));
         let given_up = || self.given_up.as_ref().map(|text| ("given up", text as &dyn Display));
         grantor.set_trouble(OPENING, waits.or_else(given_up));
         grantor.set_trouble(REFUSED, self.lead_if.refusal().map(|why| ("check", why as &dyn Display)));
     }
 
-    /// Whether another candidate has held the lease for longer than its gate would have stayed shut.
-    fn is_led_by_another(&mut self, machine: &Machine, now: Moment) -> bool {
+    /// Whether another candidate has held the lease for longer than its gate would have stayed shut: for the time limit, and
+    /// `more` for its calls. A long time limit would keep this replica unready beside a healthy leader.
+    fn is_led_by_another(&mut self, machine: &Machine, more: Duration, now: Moment) -> bool {
         let held = machine.record().filter(|_| machine.is_held_by_another()).map(LeaseRecord::term);
         let same =
             held.as_ref().zip(self.other.as_ref()).is_some_and(|(held, (known, _))| held.is_same(known));
         if !same {
             self.other = held.map(|term| (term, now));
         }
-        let patience = self.opening.timeout;
+        let patience = self.opening.timeout.min(LONGEST_TROUBLE) + more;
         self.other.as_ref().is_some_and(|(_, since)| patience < now.saturating_since(*since))
     }
 }

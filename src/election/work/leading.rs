@@ -81,8 +81,8 @@ impl Election {
     ///    election logs the panic, and nothing else ends. This process then stays away for a pause. The pause is at
     ///    most 1 s the first time. This maximum doubles each further time, up to a minute. Half of the pause is random.
     ///    After work that ran for two minutes, the pause starts at 1 s again. A
-    ///    [preferred candidate](crate::election::Priority) asks no holder for the lease for longer: for at most 15 s the first
-    ///    time, and at most ten minutes.
+    ///    [preferred candidate](crate::election::Priority) asks no holder for the lease for longer: for a lease duration, and for
+    ///    at most 15 s the first time, up to ten minutes.
     /// 4. **On shutdown** the token is cancelled, and the work has the grace to end. Meanwhile the lease is renewed
     ///    and the work's writes pass. Then the order of rule S4 follows. Work that has not ended continues until its
     ///    admitted writes have finished, and is then dropped.

@@ -15,8 +15,8 @@ use kube_runtime::{
     reflector::{Lookup, Store},
     watcher,
 };
-use std::{future::Future, hash::Hash, sync::Arc, time::Duration};
-use tokio::time::{Instant, sleep};
+use std::{future::Future, hash::Hash, pin::pin, sync::Arc, time::Duration};
+use tokio::{select, time::sleep};
 
 /// The pause between two looks at the cache: the first one, and the longest. Each is twice as long as the one before.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
@@ -87,7 +87,10 @@ where
     let (list, store) = (MetadataList::new(api, config), store.clone());
     async move {
         loop {
-            let Err(why) = catch_up(&list, &store, &resource).await else { return Ok(()) };
+            let Err(why) = catch_up(&list, &store, &resource).await else {
+                note_missing(&"");
+                return Ok(());
+            };
             let error = ErrCaughtUp { resource: resource.clone(), why };
             if !error.may_pass() {
                 return Err(error);
@@ -105,12 +108,17 @@ where
     let cached = newest(&store.state())?;
     let has_seen =
         |version| cached <= version && newest(&store.state()).is_ok_and(|newest| version <= newest);
+    note_missing(&format_args!("the list of {resource} has not come yet"));
     let Some(Listed { version, versions: mut listed }) = list.all(has_seen).await? else { return Ok(()) };
     if version < cached {
         return Err(Why::Older { version, cached });
     }
     let (mut seen, mut pause, mut again) = (cached, FIRST_LOOK, LIST_AGAIN);
-    let mut list_at = Instant::now() + again;
+    let list_after = |pause| async move {
+        sleep(pause).await;
+        list.all(has_seen).await
+    };
+    let mut later = pin!(list_after(again));
     loop {
         let objects = store.state();
         seen = newest(&objects)?.max(seen);
@@ -130,13 +138,6 @@ where
             note_missing(&format_args!(
                 "the cache lacks {count} of the {resource} as the API server has stored them, first {first}{empty}"
             ));
-            if list_at <= Instant::now() {
-                let Some(now) = list.all(has_seen).await? else { return Ok(()) };
-                // What is gone need not come any more, but an older state of it has to go.
-                listed.retain(|name, version| *version <= seen || now.versions.contains_key(name));
-                again *= 2;
-                list_at = Instant::now() + again;
-            }
         } else if let Some(first) = beyond.next() {
             let (count, first) = (1 + beyond.count(), first.trim_start_matches('/'));
             note_missing(&format_args!(
@@ -145,7 +146,17 @@ where
         } else {
             return Ok(());
         }
-        sleep(pause).await;
+        let is_behind = lacks().next().is_some();
+        select! {
+            () = sleep(pause) => {}
+            now = &mut later, if is_behind => {
+                let Some(now) = now? else { return Ok(()) };
+                // What is gone need not come any more, but an older state of it has to go.
+                listed.retain(|name, version| *version <= seen || now.versions.contains_key(name));
+                again *= 2;
+                later.set(list_after(again));
+            }
+        }
         pause = LONGEST_LOOK.min(pause * 2);
     }
 }

@@ -7,7 +7,7 @@ use crate::support::{
 };
 use kube_leader_gate::{
     election::{ElectionBuilder, Priority, Running},
-    testing::ApiServer,
+    testing::{ApiServer, Fault, WatchBreak},
 };
 use std::{
     future::pending,
@@ -77,6 +77,32 @@ async fn candidate_whose_check_has_flapped_asks_once_it_says_yes_for_long() {
     assert!(!high.candidate().is_leader());
     may.store(true, Relaxed);
     within(MINUTE / 3, "the two minutes count, so it leads soon", high.candidate().elected()).await;
+}
+
+/// As a holder it would lead on.
+#[tokio::test(start_paused = true)]
+async fn no_that_is_tolerated_does_not_silence_a_candidate() {
+    let server = ApiServer::new();
+    let may = Arc::new(AtomicBool::new(true));
+    let high = build(&server, "high", preferred_if(&may)).unwrap().start();
+    within(FIRST, "it leads", high.candidate().elected()).await;
+    let low = ranked(&server, "low", "low").start();
+    let flaps = tokio::spawn(async move {
+        loop {
+            may.store(false, Relaxed);
+            pass(FIRST / 2).await;
+            may.store(true, Relaxed);
+            pass(6 * FIRST).await;
+        }
+    });
+    pass(5 * MINUTE).await;
+    assert!(high.candidate().is_leader());
+    let cut = server.inject(Fault::drop_before().user("high"));
+    server.break_watches(|user| user == "high", WatchBreak::Cut);
+    within(MINUTE, "the other one leads", low.candidate().elected()).await;
+    drop(cut);
+    within(MINUTE / 2, "it leads again", high.candidate().elected()).await;
+    flaps.abort();
 }
 
 #[tokio::test(start_paused = true)]

@@ -87,8 +87,10 @@ async fn a_check_that_comes_and_goes() {
     let server = ApiServer::new();
     let may = Arc::new(AtomicBool::new(true));
     let check = may.clone();
-    let builder =
-        builder("a").lead_if(move || if check.load(Ordering::SeqCst) { Ok(()) } else { Err("not now") });
+    let priority = Priority::ranked("high", ["high"]).expect("a priority");
+    let builder = builder("a")
+        .priority(priority)
+        .lead_if(move || if check.load(Ordering::SeqCst) { Ok(()) } else { Err("not now") });
     let _a = build(&server, "a", builder).expect("a valid election").start();
     for turn in 0..10 {
         may.store(turn % 2 == 0, Ordering::SeqCst);

@@ -356,18 +356,50 @@ async fn s16_caches_of_two_kinds_are_both_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cache_that_has_caught_up_is_not_blamed_for_another_condition() {
+async fn cache_that_has_caught_up_is_not_blamed_for_what_comes_after_it() {
     let server = server(&["a"]);
     let mut cache = cache(&server);
     let (api, store) = (cache.api.clone(), cache.store());
-    let election = candidate(&server, "a")
-        .open_when(move |_| caught_up(&api, &Config::default(), &store, &()))
-        .open_when(|_| pending::<Result<(), String>>());
+    let election = candidate(&server, "a").open_when(move |_| {
+        let caught_up = caught_up(&api, &Config::default(), &store, &());
+        async move {
+            caught_up.await.map_err(|error| error.to_string())?;
+            pending::<Result<(), String>>().await
+        }
+    });
     let running = election.start();
     let told = || running.candidate().trouble().as_deref().unwrap_or_default().to_owned();
     until(3 * FIRST, "it says what it lacks", || told().contains("the cache lacks 1")).await;
     cache.sees("a");
     until(2 * FIRST, "it is met", || told().ends_with("a condition of `open_when` is not met yet")).await;
+}
+
+/// The API server is slow, which is why the watch is late, too.
+#[tokio::test(start_paused = true)]
+async fn cache_that_has_all_is_seen_while_a_later_list_hangs() {
+    let server = server(&["a"]);
+    let mut cache = cache(&server);
+    let mut waits = cache.waits();
+    pass(SOON).await;
+    let hangs = server.inject(Fault::hang_before().verb("list").resource("configmaps"));
+    until(FIRST, "it lists again", || hangs.hits() == 1).await;
+    cache.sees("a");
+    until(SOON, "it has caught up", || waits.is_finished()).await;
+    completes(&mut waits).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn gate_says_which_list_has_not_come() {
+    let server = server(&["a"]);
+    let cache = cache(&server);
+    let (api, store) = (cache.api.clone(), cache.store());
+    let _hangs = server.inject(Fault::hang_before().verb("list").resource("configmaps"));
+    let election = candidate(&server, "a")
+        .open_when(|_| async { Ok::<_, String>(()) })
+        .open_when(move |_| caught_up(&api, &Config::default(), &store, &()));
+    let running = election.start();
+    let told = || running.candidate().trouble().as_deref().unwrap_or_default().to_owned();
+    until(3 * FIRST, "it says so", || told().ends_with("the list of configmaps has not come yet")).await;
 }
 
 #[tokio::test(start_paused = true)]
