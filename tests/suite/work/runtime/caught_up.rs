@@ -389,6 +389,22 @@ async fn cache_that_has_all_is_seen_while_a_later_list_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn gate_says_what_the_cache_still_has() {
+    let server = server(&["a", "b"]);
+    let mut cache = cache(&server);
+    cache.sees_all(&["a", "b"]);
+    server.delete("outsider", &path("b")).unwrap();
+    let (api, store) = (cache.api.clone(), cache.store());
+    let election =
+        candidate(&server, "a").open_when(move |_| caught_up(&api, &Config::default(), &store, &()));
+    let running = election.start();
+    let told = || running.candidate().trouble().as_deref().unwrap_or_default().to_owned();
+    until(3 * FIRST, "it says so", || told().contains("the cache still has 1 configmaps that are gone"))
+        .await;
+    assert!(told().ends_with("for example default/b"), "{}", told());
+}
+
+#[tokio::test(start_paused = true)]
 async fn gate_says_which_list_has_not_come() {
     let server = server(&["a"]);
     let cache = cache(&server);
