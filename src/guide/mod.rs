@@ -6,13 +6,15 @@
 //! A new user reads [Getting started](getting_started) first and [the guarantees](guarantees) second.
 
 /// Makes one module for each document, with the document's name. `links.md` comes first, and the first definition of
-/// a label counts. So the same link in a document leads to a file on GitHub and to a page here.
+/// a label counts. So the same link in a document leads to a file on GitHub and to a page here. `pictures.md` does the same
+/// for pictures, which rustdoc cannot take from files.
 macro_rules! pages {
     ($($(#[$when:meta])* $page:ident: $file:literal, $summary:literal;)*) => {$(
         $(#[$when])*
         #[doc = $summary]
         #[doc = ""]
         #[doc = include_str!("links.md")]
+        #[doc = include_str!("pictures.md")]
         #[doc = include_str!(concat!("../../docs/", $file))]
         pub mod $page {}
     )*};
