@@ -25,8 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long admitted writes may take to finish when the election stops.
 const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
-/// How long the work of a term may take to end. With both preset timings, this time is over before the lease ends. It
-/// leaves enough of the 30 s that a pod has to terminate for the drain and the release.
+/// How long the work of a term may take to end. With both preset timings, this time is over before the lease ends.
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
 /// Collects the settings of an election; see [`Election::builder`].

@@ -1,3 +1,4 @@
+#![doc = include_str!("links.md")]
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // Without the feature `metrics`, its counter has no page.

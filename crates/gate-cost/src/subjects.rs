@@ -33,9 +33,8 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { name: "write-rejected", beside: "write-bare", at_most: 590, run: |n| followed(write, n) },
 ];
 
-/// The same requests without a gate, and a leader's writes with the real clock, for a profile.
+/// The same requests without a gate.
 const OTHERS: &[(&str, Run)] = &[
-    ("write-real-clock", |n| lead(&Grantor::new(), n)),
     ("read-bare", |n| bare(read, n)),
     ("reads-bare", |n| bare(reads, n)),
     ("metric-bare", |n| bare(metric, n)),
@@ -68,10 +67,7 @@ fn exempted(requests: u32) {
 }
 
 fn led(requests: u32) {
-    lead(&Grantor::with_clock(Arc::new(Standing)), requests);
-}
-
-fn lead(grantor: &Grantor, requests: u32) {
+    let grantor = Grantor::with_clock(Arc::new(Standing));
     let deadline = grantor.now().saturating_add(Duration::from_secs(3_600));
     let grant = grantor.grant(Term::new("uid", 1), deadline).expect("a deadline to come");
     let mut gate = WriteGateLayer::new(grantor.leadership()).layer(Bare);

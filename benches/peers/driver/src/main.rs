@@ -1,5 +1,6 @@
 //! Plays this crate beside other leader elections on one real kube-apiserver, and says what each of them costs:
-//! `make -C benches peers` and `make -C benches cost`. The results go into docs/RESULTS.md and docs/performance.
+//! `make -C benches peers` and `make -C benches cost`. The results go into docs/RESULTS.md,
+//! benches/README.md and docs/performance.
 
 mod article;
 mod cost;

@@ -1,4 +1,4 @@
-//! Each row of the tables of headers in the `README.md`, over a socket.
+//! Each row of the tables of headers in `HTTP.md`, over a socket.
 
 use crate::{
     callers::Raw,
@@ -18,7 +18,7 @@ type Row = [Vec<String>; 2];
 
 /// The rows of the table whose first column has this title.
 fn table(called: &str) -> Vec<Row> {
-    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/HTTP.md")).unwrap();
     let (mut rows, mut cells) = (Vec::new(), Vec::<(String, Vec<String>)>::new());
     let mut is_wanted = false;
     for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
@@ -39,7 +39,7 @@ fn table(called: &str) -> Vec<Row> {
             _ => {}
         }
     }
-    assert!(!rows.is_empty(), "README.md has no table {called:?}");
+    assert!(!rows.is_empty(), "HTTP.md has no table {called:?}");
     rows
 }
 

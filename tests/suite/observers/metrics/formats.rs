@@ -1,9 +1,9 @@
 //! An election's metrics beside those that a program counts with another library. A parser that accepts no more than the
-//! formats allow reads what the recipes of `docs/METRICS.md` serve.
+//! formats allow reads what the functions of the example serve.
 
 use crate::{
     observers::metrics::{
-        recipes,
+        beside::{one_text, two_texts},
         scrape::{Exporter, PUBLISHED, measured},
     },
     support::{pass, write},
@@ -12,8 +12,6 @@ use kube_leader_gate::testing::ApiServer;
 use openmetrics_parser::{openmetrics::parse_openmetrics, prometheus::parse_prometheus};
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
 use std::collections::BTreeSet;
-
-const DOCUMENT: &str = include_str!("../../../../docs/METRICS.md");
 
 /// The names of the families in a text of this content type, or what is wrong with the text.
 fn families(content_type: &str, text: &str) -> Result<BTreeSet<String>, String> {
@@ -59,7 +57,7 @@ async fn prometheus_crate_and_exporter_share_one_text() {
     let registry = prometheus::Registry::new();
     let reconciliations = prometheus::IntCounter::new("reconciliations_total", "Reconciliations").unwrap();
     registry.register(Box::new(reconciliations)).unwrap();
-    let text = recipes::prometheus::scrape(&registry, exporter.handle()).unwrap();
+    let text = one_text(&registry, exporter.handle()).unwrap();
     let both = families("text/plain", &text).expect("a text that is right");
     assert!(
         both.contains("reconciliations_total")
@@ -72,14 +70,14 @@ async fn prometheus_crate_and_exporter_share_one_text() {
     let again =
         prometheus::Gauge::new("leader_election_lease_call_duration_seconds", "The same name").unwrap();
     registry.register(Box::new(again)).unwrap();
-    let text = recipes::prometheus::scrape(&registry, exporter.handle()).unwrap();
+    let text = one_text(&registry, exporter.handle()).unwrap();
     families("text/plain", &text).expect_err("one name twice");
 }
 
 #[tokio::test(start_paused = true)]
 async fn prometheus_client_and_exporter_serve_two_paths() {
     let (exporter, registry) = (exporter_of_leader().await, registry_of_operator());
-    let serve = |path| recipes::prometheus_client::scrape(path, &registry, exporter.handle());
+    let serve = |path| two_texts(path, &registry, exporter.handle());
     let served = |path| {
         let (content_type, text) = serve(path).expect("a path that is served");
         families(content_type, &text).unwrap_or_else(|error| panic!("{path}: {error}\n{text}"))
@@ -92,7 +90,7 @@ async fn prometheus_client_and_exporter_serve_two_paths() {
 #[tokio::test(start_paused = true)]
 async fn both_formats_in_one_text_are_refused() {
     let (exporter, registry) = (exporter_of_leader().await, registry_of_operator());
-    let text = |path| recipes::prometheus_client::scrape(path, &registry, exporter.handle()).unwrap().1;
+    let text = |path| two_texts(path, &registry, exporter.handle()).unwrap().1;
     let (own, election) = (text("/metrics"), text("/metrics/election"));
     // Without the blank lines and with the end at the end, it still names counters as the other format does.
     let (begun, lines) = (own.replace("# EOF\n", ""), election.replace("\n\n", "\n"));
@@ -101,12 +99,5 @@ async fn both_formats_in_one_text_are_refused() {
         for content_type in ["application/openmetrics-text", "text/plain"] {
             families(content_type, &text).expect_err(&text);
         }
-    }
-}
-
-#[test]
-fn document_shows_the_recipes_word_for_word() {
-    for recipe in [include_str!("recipes/prometheus.rs"), include_str!("recipes/prometheus_client.rs")] {
-        assert!(DOCUMENT.contains(&format!("```rust\n{recipe}```\n")), "docs/METRICS.md lacks\n{recipe}");
     }
 }

@@ -9,41 +9,35 @@ use std::fmt::Write;
 /// A row: the texts of its cells.
 type Cells = fn(&Cost, &[Cost]) -> Vec<String>;
 
-pub(crate) fn tables(conditions: &Conditions, costs: &[Cost]) -> String {
-    let mut text = format!("`{}`, {}\n\n", conditions.command, conditions.machine);
-    let parts: [(Table, &str, Cells); 3] = [
-        (
-            Table::Build,
-            "| a small program | crates | clean release build | binary, stripped |\n| --- | --- | --- | --- |\n",
+/// What is written of one table: how it was measured, and the table. None if nothing of it was measured.
+pub(crate) fn part(conditions: &Conditions, costs: &[Cost], table: Table) -> Option<String> {
+    let (heading, cells): (_, Cells) = match table {
+        Table::Build => (
+            "| a small program | crates that it needs | clean release build | stripped binary |\n| --- | --- | --- | --- |\n",
             build,
         ),
-        (
-            Table::Idle,
-            "| an idle candidate: leader, each follower | processor time a minute | resident memory |\n| --- | --- | --- |\n",
+        Table::Idle => (
+            "| idle candidates: the leader, each follower | processor time a minute | resident memory |\n| --- | --- | --- |\n",
             idle,
         ),
-        (
-            Table::Many,
-            "| elections in one process, all leading | resident memory | for each, beyond one |\n| --- | --- | --- |\n",
+        Table::Many => (
+            "| elections in one process, all leading | resident memory | for each election after the first one |\n\
+             | --- | --- | --- |\n",
             many,
         ),
-    ];
-    for (table, heading, cells) in parts {
-        let rows: Vec<_> = costs.iter().filter(|it| it.table == table).collect();
-        if rows.is_empty() {
-            continue;
-        }
-        text.push_str(heading);
-        for row in rows {
-            let cells = match &row.failure {
-                Some(failure) => vec![format!("failed: {}", failure.replace('|', "/"))],
-                None => cells(row, costs),
-            };
-            let _ = writeln!(text, "| {} | {} |", row.what, cells.join(" | "));
-        }
-        text.push('\n');
+    };
+    let mut rows = costs.iter().filter(|it| it.table == table).peekable();
+    rows.peek()?;
+    let mut text = format!("`{}`, {}\n\n{heading}", conditions.command, conditions.machine);
+    for row in rows {
+        let cells = match &row.failure {
+            Some(failure) => vec![format!("failed: {}", failure.replace('|', "/"))],
+            None => cells(row, costs),
+        };
+        let _ = writeln!(text, "| {} | {} |", row.what, cells.join(" | "));
     }
-    text
+    text.push('\n');
+    Some(text)
 }
 
 fn value(row: &Cost, name: &str) -> f64 {
@@ -92,7 +86,7 @@ fn many(row: &Cost, costs: &[Cost]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::tables;
+    use super::part;
     use crate::record::{Conditions, Cost, Table};
 
     fn cost(table: Table, what: &str, values: &[(&str, f64)]) -> Cost {
@@ -112,9 +106,13 @@ mod tests {
         };
         let costs =
             [build("bare", 1.0, 150.0), build("gate", 0.0, 155.0), many(1.0, 9000.0), many(11.0, 9500.0)];
-        let text = tables(&Conditions { machine: "A machine.".into(), command: "make -C benches cost".into() }, &costs);
-        assert!(text.contains("| bare | 150 | 60 s | 4.0 MB |"), "{text}");
-        assert!(text.contains("| gate | 155 (+5) | 60 s (+0 s) | 4.0 MB (+0.0 MB) |"), "{text}");
-        assert!(text.contains("| many | 9.0 MB | - |\n| many | 9.5 MB | 50.0 kB |"), "{text}");
+        let conditions = Conditions { machine: "A machine.".into(), command: "make -C benches cost".into() };
+        let text = |table| part(&conditions, &costs, table).expect("rows");
+        let builds = text(Table::Build);
+        assert!(builds.contains("| bare | 150 | 60 s | 4.0 MB |"), "{builds}");
+        assert!(builds.contains("| gate | 155 (+5) | 60 s (+0 s) | 4.0 MB (+0.0 MB) |"), "{builds}");
+        let elections = text(Table::Many);
+        assert!(elections.contains("| many | 9.0 MB | - |\n| many | 9.5 MB | 50.0 kB |"), "{elections}");
+        assert_eq!(part(&conditions, &costs, Table::Idle), None, "its earlier text stays");
     }
 }

@@ -48,11 +48,11 @@ const PARTS: [Part; 3] = [
 
 /// The columns of the table, with their headings. The plots have the other measurements.
 const COLUMNS: [(Scenario, &str, &str); 5] = [
-    (Scenario::Handover, "lease", "handover: SIGTERM to next leader"),
-    (Scenario::Handover, "write", "to its first write"),
-    (Scenario::Crash, "past-end", "crash: lease's end to next leader"),
-    (Scenario::Rollout, "leaderless", "rolling restart: without a leader"),
-    (Scenario::Rollout, "gap", "longest time without a write"),
+    (Scenario::Handover, "lease", "handover: from SIGTERM to the next leader"),
+    (Scenario::Handover, "write", "handover: from SIGTERM to the next leader's first write"),
+    (Scenario::Crash, "past-end", "crash: from the lease's end to the next leader"),
+    (Scenario::Rollout, "leaderless", "rolling restart: time without a leader"),
+    (Scenario::Rollout, "gap", "rolling restart: longest time without a write"),
 ];
 
 pub(crate) fn plots(rounds: &[Round]) -> impl Iterator<Item = (&'static str, String)> {
@@ -71,7 +71,7 @@ pub(crate) fn plots(rounds: &[Round]) -> impl Iterator<Item = (&'static str, Str
 pub(crate) fn table(conditions: &Conditions, rounds: &[Round]) -> String {
     let headings = COLUMNS.map(|(_, _, heading)| heading).join(" | ");
     let mut text = format!(
-        "`{}`, {}\n\n| median, most | {headings} | lease requests a minute: leader | follower |\n|{}\n",
+        "`{}`, {}\n\n| median, most | {headings} | lease requests a minute: leader | lease requests a minute: each follower |\n|{}\n",
         conditions.command,
         conditions.machine,
         " --- |".repeat(COLUMNS.len() + 3),
