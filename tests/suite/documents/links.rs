@@ -100,7 +100,10 @@ fn pages_of_libraries_link_to_addresses_in_rustdoc() {
         if !read(&library).contains("include_str!(\"../README.md\")") {
             continue;
         }
-        let definitions = read(&library.with_file_name("links.md"));
+        let mut definitions = read(&library.with_file_name("links.md"));
+        if read(&library).contains("include_str!(\"pictures.md\")") {
+            definitions += &read(&library.with_file_name("pictures.md"));
+        }
         assert!(
             read(&library).starts_with("#![doc = include_str!(\"links.md\")]\n"),
             "{}",
