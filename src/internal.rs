@@ -16,6 +16,7 @@ pub fn claim() -> LeaseUpdate {
         renew_time: String::new(),
         transitions: 0,
         annotations: BTreeMap::new(),
+        new_metadata: serde_json::Map::new(),
     }
 }
 

@@ -14,6 +14,15 @@ pub fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_part)
 }
 
+/// Whether this can be the value of a label: up to 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends.
+#[cfg(feature = "election")]
+pub(crate) fn is_label_value(text: &str) -> bool {
+    let is_inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let is_end = |end: Option<&u8>| end.is_none_or(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    bytes.len() <= 63 && bytes.iter().copied().all(is_inside) && is_end(bytes.first()) && is_end(bytes.last())
+}
+
 fn is_part(text: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(inside)

@@ -1,9 +1,11 @@
 """Plays an operator behind each of two sidecars, on a real API server: run it through `make -C benches relist`.
 
 The program of the leader stops, and its sidecar leads on. For REFUSED seconds a user changes OBJECTS objects, one after the
-other, so the other operator is refused. Then the leader's sidecar gets SIGTERM. The table says when all objects are right."""
+other, so the other operator is refused. Then the leader's sidecar gets SIGTERM. The table says when all objects are right,
+how many writes were refused, and how many errors the operator has logged. ONLY is a regular expression: it plays the operators
+whose names have a match."""
 
-import json, os, signal, socket, ssl, subprocess, sys, tempfile, threading, time, urllib.request
+import json, os, re, signal, socket, ssl, subprocess, sys, tempfile, threading, time, urllib.request
 from datetime import datetime
 
 ROUNDS, REFUSED, OBJECTS, PATIENCE = (int(os.environ.get(name) or default) for name, default in
@@ -17,10 +19,16 @@ OPERATORS = {
     "controller-runtime, protobuf": PROTOBUF,
     "controller-runtime, protobuf, without streaming lists": PROTOBUF | NO_STREAMING,
     "controller-runtime, `GenerationChangedPredicate`": JSON | {"FILTER": "generation"},
+    "controller-runtime, a refused object again after 10 s": JSON | {"WAY": "later"},
+    "controller-runtime, pauses up to 10 s": JSON | {"WAY": "backoff"},
+    "controller-runtime that asks the sidecar": JSON | {"WAY": "ask"},
+    "controller-runtime, the sidecar's page as its lock": JSON | {"WAY": "lock"},
+    "controller-runtime that elects too": JSON | {"WAY": "elect"},
     "kopf, `on.create` and `on.update`": {"HANDLER": "change"},
     "kopf, `on.event`": {"HANDLER": "event"},
     "kopf, `timer`": {"HANDLER": "timer"},
 }
+OPERATORS = {name: environment for name, environment in OPERATORS.items() if re.search(os.environ.get("ONLY", ""), name)}
 folder, running = tempfile.mkdtemp(prefix="relist."), []
 
 
@@ -88,23 +96,32 @@ def ask(method, path, body=None):
 
 
 def play(namespace, environment, again, results):
-    path, sidecars, programs = f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies", {}, {}
+    path, pages, sidecars, programs = f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies", {}, {}, {}
     spec = lambda wanted: {"podSelector": {"matchLabels": {"wanted": wanted}}}
     lease = lambda: ask("GET", f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/x").get("spec", {})
 
     def begin(replica):
-        name, listen = f"{namespace}-{replica}", f"127.0.0.1:{port()}"
+        name, (listen, status, pages[replica]) = f"{namespace}-{replica}", (f"127.0.0.1:{port()}" for _ in range(3))
         config = kubeconfig(f"{name}-sidecar.config", {"server": server, "insecure-skip-tls-verify": True}, {"token": replica})
         sidecars[replica] = start(f"{name}-sidecar", SIDECAR, "--kubeconfig", config, "--lease", f"{namespace}/x", "--timing",
-                                  "fast", "--identity", replica, "--listen", listen, "--list-again", again)
+                                  "fast", "--identity", replica, "--listen", listen, "--status", status,
+                                  "--metrics", pages[replica], "--list-again", again)
         until("a leads", 60, lambda: lease().get("holderIdentity") == "a")
         kopf = [KOPF, "run", "--standalone", "--namespace", namespace, f"{HERE}/with_kopf.py"]
         programs[replica] = start(name, *(kopf if "HANDLER" in environment else [GO, namespace]), **environment,
-                                  KUBECONFIG=kubeconfig(f"{name}.config", {"server": f"http://{listen}"}, {}))
+                                  KUBECONFIG=kubeconfig(f"{name}.config", {"server": f"http://{listen}"}, {}),
+                                  LEADER_PAGE=f"http://{status}/leader")
 
     def wrong():
         seen = lambda it: it["metadata"].get("annotations", {}).get("seen")
         return sum(seen(it) != it["spec"]["podSelector"]["matchLabels"]["wanted"] for it in ask("GET", path)["items"])
+
+    def refused():
+        page = urllib.request.urlopen(f"http://{pages['b']}/metrics").read().decode()
+        return sum(int(count) for count in re.findall(r'^leader_gate_writes_total{.*decision="rejected".*} (\d+)$', page, re.M))
+
+    def errors():
+        return len(re.findall(r"^(?:E\d{4} |.*\[ERROR )", open(f"{folder}/{namespace}-b.log").read(), re.M))
 
     ask("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
     for number in range(OBJECTS):
@@ -132,7 +149,7 @@ def play(namespace, environment, again, results):
         is_new = event["user"]["username"] == "b" and seconds(event["requestReceivedTimestamp"]) >= gain
         if is_new and event["requestURI"].split("?")[0] == path:
             lists += event["verb"] == "list" or "sendInitialEvents=true" in event["requestURI"]
-    results.append((right, lists))
+    results.append((right, lists, refused(), errors()))
     for process in [*sidecars.values(), *programs.values()]:
         process.kill()
 
@@ -147,9 +164,10 @@ try:
             threads[-1].start()
         for thread in threads:
             thread.join()
-    print("| operator | `--list-again` | seconds from the gain | lists after it |\n| --- | --- | --- | --- |")
+    print("| operator | `--list-again` | seconds from the gain | lists after it | refused writes | errors in the log |")
+    print("| --- " * 6 + "|")
     for (name, again), rounds in results.items():
-        print(f"| {name} | `{again}` | {'; '.join(it[0] for it in rounds)} | {', '.join(str(it[1]) for it in rounds)} |")
+        print(f"| {name} | `{again}` |", " | ".join("; ".join(str(value) for value in column) for column in zip(*rounds)), "|")
 finally:
     for process in reversed(running):
         process.kill()

@@ -15,17 +15,17 @@ use super::{
 use crate::{
     gate::{WriteObserver, beside},
     leadership::{BootClock, Clock, Grantor},
-    lease::{Alone, BoxLock, Identity, LeaseName, LeasePool, LeaseTiming, Lock, pod_uid},
+    lease::{Alone, BoxLock, Identity, LeaseName, LeasePool, LeaseTiming, Lock, marks::Marks, pod_uid},
     policy::Policy,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_client::Config;
 use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// How long admitted writes may take to finish when the election stops.
 const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
-/// How long the work of a term may take to end. With both preset timings, this time is over before the lease ends. It
-/// leaves enough of the 30 s that a pod has to terminate for the drain and the release.
+/// How long the work of a term may take to end. With both preset timings, this time is over before the lease ends.
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
 /// Collects the settings of an election; see [`Election::builder`].
@@ -36,6 +36,7 @@ pub struct ElectionBuilder {
     pub(crate) hooks: Hooks,
     identity: Option<Identity>,
     pod: Option<String>,
+    marks: Marks,
     timing: LeaseTiming,
     priority: Option<Priority>,
     policy: Policy,
@@ -60,6 +61,7 @@ impl Election {
             hooks: Hooks::default(),
             identity: None,
             pod: None,
+            marks: Marks::default(),
             timing: LeaseTiming::default(),
             priority: None,
             policy: Policy::default(),
@@ -92,6 +94,58 @@ impl ElectionBuilder {
     /// for the lease's end. Never give the same uid to processes of different pods.
     pub fn pod_uid(self, uid: impl Into<String>) -> Self {
         Self { pod: Some(uid.into()), ..self }
+    }
+
+    /// Gives the Lease these labels, if this process creates it. Default: none. A second call adds labels. If the Lease exists
+    /// already, its labels stay as they are, and labels that a user sets on it stay too
+    /// ([rule S12](crate::guide::guarantees#s12-foreign-fields-survive)).
+    ///
+    /// ```
+    /// # use kube_leader_gate::Election;
+    /// let labels = [("app.kubernetes.io/name", "my-controller"), ("app.kubernetes.io/part-of", "my-product")];
+    /// let builder = Election::builder("my-namespace", "my-controller").lease_labels(labels);
+    /// ```
+    ///
+    /// Then `kubectl get lease -l app.kubernetes.io/name=my-controller` finds it.
+    pub fn lease_labels<N, V>(mut self, labels: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: Into<String>,
+        V: Into<String>,
+    {
+        self.marks.labels.extend(labels.into_iter().map(|(name, value)| (name.into(), value.into())));
+        self
+    }
+
+    /// Gives the Lease this owner, if this process creates it. Default: none, so the Lease stays when the program is
+    /// uninstalled. When a user deletes the owner, Kubernetes deletes the Lease too. A tool that prunes objects, for example Argo
+    /// CD, leaves objects with an owner alone.
+    ///
+    /// The owner has to be in the namespace of the Lease, or in no namespace. The Deployment of the program fits:
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// use kube::{Api, Client, Config, Resource};
+    /// use kube_leader_gate::Election;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = Config::infer().await?;
+    /// let deployments: Api<Deployment> = Api::default_namespaced(Client::try_from(config.clone())?);
+    /// let deployment = deployments.get("my-controller").await?; // the Role has to permit this
+    /// let mut builder = Election::builder(&config.default_namespace, "my-controller");
+    /// if let Some(owner) = deployment.owner_ref(&()) {
+    ///     builder = builder.lease_owner(owner);
+    /// }
+    /// let election = builder.build(&config)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Do not name an object that is deleted and created again while the pods of the program live on. Kubernetes would delete
+    /// each Lease that these pods create, until they are restarted: no second replica writes, but no replica leads for long
+    /// ([rule S8](crate::guide::guarantees#s8-a-deleted-lease-closes-the-gate)).
+    pub fn lease_owner(mut self, owner: OwnerReference) -> Self {
+        self.marks.owner = Some(owner);
+        self
     }
 
     /// Sets the times of the election. Default: lease duration 137 s, renew deadline 107 s, retry period 26 s.
@@ -326,6 +380,7 @@ impl ElectionBuilder {
     ) -> Result<Election, ErrBuild> {
         let lease = LeaseName::new(self.namespace, self.name).map_err(ErrBuild::Invalid)?;
         self.policy.validate().map_err(ErrBuild::Invalid)?;
+        self.marks.validate().map_err(ErrBuild::Invalid)?;
         self.program.opening.validate().map_err(ErrBuild::Invalid)?;
         self.program.lead_if.tolerance.get_or_insert(self.timing.retry_period());
         let identity = match self.identity {
@@ -338,8 +393,8 @@ impl ElectionBuilder {
         let liveness = Liveness::new(grantor.now());
         let mut lock = lock(lease.clone())?;
         let places = lock.places();
-        let profile =
-            Arc::new(Profile { lease, identity, pod, timing: self.timing, liveness, hooks: self.hooks });
+        let (timing, marks, hooks) = (self.timing, self.marks, self.hooks);
+        let profile = Arc::new(Profile { lease, identity, pod, timing, marks, liveness, hooks });
         let alive = Alive(profile.clone());
         let context = LockContext::new(Candidate::new(grantor.leadership(), profile.clone()));
         for wrap in self.lock_layers {

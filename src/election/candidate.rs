@@ -8,7 +8,7 @@ use super::{
 use crate::{
     gate::{ErrNotLeader, ResponseFuture, Settings},
     leadership::{Changes, GrantedTerms, Leadership, LeadershipState, Term, WritePermit},
-    lease::{Identity, LeaseName, LeaseTiming},
+    lease::{Identity, LeaseName, LeaseTiming, marks::Marks},
 };
 use futures_util::{Stream, StreamExt, stream};
 #[cfg(feature = "metrics")]
@@ -42,6 +42,8 @@ pub(super) struct Profile {
     /// The uid of the pod in which this process runs.
     pub(super) pod: Option<String>,
     pub(super) timing: LeaseTiming,
+    /// What a Lease gets that this candidate creates.
+    pub(super) marks: Marks,
     pub(super) liveness: Liveness,
     pub(super) hooks: Hooks,
 }

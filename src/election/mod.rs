@@ -54,6 +54,7 @@ mod program;
 mod report;
 mod retreat;
 mod running;
+mod slow_stop;
 mod spread;
 mod task;
 mod work;

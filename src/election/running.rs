@@ -6,6 +6,7 @@ use super::{
     ended::{ErrElectionEnded, LeaseEnd},
     machine::{MOST_FAILURES, Machine},
     observers::RunningObservers,
+    slow_stop,
     task::Task,
 };
 use crate::leadership::{Closer, Leadership, Loss};
@@ -41,6 +42,10 @@ pub struct Running {
     tasks: JoinSet<()>,
     attending: RunningObservers,
     drain_timeout: Duration,
+    /// How long a stop takes at most, with the grace of the workload.
+    longest_stop: Duration,
+    /// Whether a stop has begun.
+    stops: bool,
     /// The log messages of a stop belong to this span too.
     span: Span,
 }
@@ -128,7 +133,13 @@ impl Election {
         tasks.spawn(elect.instrument(span.clone()));
         tasks.spawn(deadline.instrument(span.clone()));
         let attending = self.observers.start(&candidate, &span);
-        Running { candidate, gate, tasks, attending, drain_timeout: self.drain_timeout, span }
+        // After the release, the tasks have one more call timeout to end.
+        let calls = candidate.timing().call_timeout() * (CALLS_TO_STOP + 1);
+        let longest_stop = [self.drain_timeout, candidate.timing().safety_margin(), calls]
+            .into_iter()
+            .fold(self.grace, Duration::saturating_add);
+        let drain_timeout = self.drain_timeout;
+        Running { candidate, gate, tasks, attending, drain_timeout, longest_stop, stops: false, span }
     }
 }
 
@@ -166,6 +177,7 @@ impl Running {
     /// Stops as [`stop`](Self::stop) does. `work` continues while the admitted writes finish, and is dropped after
     /// that.
     pub(super) async fn stop_with(mut self, work: impl Future) -> LeaseEnd {
+        self.warn_if_the_stop_is_slow();
         // After this call, a grant that the elector's task makes at the same time cannot open the gate.
         self.gate.seal();
         let stopped = self.stand_down(work).await;
@@ -174,6 +186,14 @@ impl Running {
         let _ = timeout_at(end, self.tasks.shutdown()).await;
         self.attending.finish(end.saturating_duration_since(Instant::now())).await;
         stopped
+    }
+
+    /// Begins to watch over a stop: if it takes long, the log says what it waits for. Only the first call does anything.
+    pub(super) fn warn_if_the_stop_is_slow(&mut self) {
+        if !std::mem::replace(&mut self.stops, true) {
+            let watches = slow_stop::watch(self.candidate.clone(), self.longest_stop);
+            self.tasks.spawn(watches.instrument(self.span.clone()));
+        }
     }
 
     /// Hands leadership to another candidate without ending the election. It releases the lease as [`stop`](Self::stop)

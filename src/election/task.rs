@@ -82,7 +82,7 @@ impl Task {
             // If the gate has to close, close it first, and only then look for writes that are under way. So no write
             // is missed.
             self.apply_gate(&leadership, now);
-            self.machine.handle_order(self.orders.intent());
+            self.machine.handle_order(leadership.intent());
             let busy = self.busy(&leadership, now);
             let next = self.machine.poll(busy, Timestamp::now(), now);
             self.apply_gate(&leadership, now);
@@ -160,7 +160,7 @@ impl Task {
     /// Whether what the gate of this term waits for has come (rule S16).
     fn may_open(&mut self, term: &Term, leadership: &Leadership, now: Moment) -> bool {
         self.lose(Loss::Expired, now); // of an earlier term
-        if self.orders.intent() == Intent::Contend {
+        if leadership.intent() == Intent::Contend {
             let margin = self.report.profile.timing.safety_margin();
             return self.program.lets_open(term, &mut self.machine, leadership, margin, now);
         }
@@ -214,13 +214,16 @@ impl Task {
     // --- calls ---
 
     /// Begins a call, which has its own time limit (rule S9).
-    fn begin(&mut self, call: Call, now: Moment) {
+    fn begin(&mut self, mut call: Call, now: Moment) {
         if call.what == LeaseCall::Renew && !self.machine.is_failing() {
             self.look_at_the_watch(now);
         }
         Report::begins(&call);
         let patience = self.report.profile.timing.call_timeout();
         let (lock, place) = (self.lock.clone(), self.place.take());
+        if let (None, Some(update)) = (&call.seen, &mut call.update) {
+            update.new_metadata = self.report.profile.marks.metadata();
+        }
         let made = async move {
             let _place = place;
             match (&call.seen, &call.update) {

@@ -81,6 +81,23 @@ impl<S> Layer<S> for WriteGateLayer {
 
 // === impl WriteGate ===
 
+impl<S> WriteGate<S> {
+    /// The service behind the gate. A request that you send to it directly does not go through the gate.
+    pub const fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// The service behind the gate, to change it.
+    pub const fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// Takes the gate away, and returns the service that was behind it.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+}
+
 impl<S, B, R> Service<Request<B>> for WriteGate<S>
 where
     S: Service<Request<B>, Response = Response<R>>,

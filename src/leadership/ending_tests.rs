@@ -146,7 +146,7 @@ fn s11_next_term_waits_until_it_is_allowed() {
     let closer = grantor.closer();
     for loss in [Loss::Taken, Loss::Expired, Loss::Abandoned] {
         let grant = lead(&grantor);
-        assert_eq!(grantor.orders().intent(), Intent::Contend);
+        assert_eq!(grantor.leadership().intent(), Intent::Contend);
         closer.keep_to_this_term();
         assert!(leadership.can_write() && grant.extend(LATE).is_ok(), "the term itself goes on");
         assert!(grantor.grant(Term::new("u", 2), LATE).is_err(), "no other one replaces it");

@@ -119,11 +119,6 @@ impl Orders {
         asked
     }
 
-    /// What this process wants now.
-    pub(crate) fn intent(&self) -> Intent {
-        self.inner.state.read(|state| state.intent)
-    }
-
     /// Waits until the state has changed since the last [`take_asked`](Self::take_asked). Cancel-safe.
     pub(crate) async fn changed(&mut self) {
         // Cannot fail: `self` keeps the sender.

@@ -4,6 +4,7 @@ use super::{
     clock::{LONGEST_SLEEP, Moment},
     follow::{Changes, GrantedTerms, TermLoss},
     inner::{Inner, Stage, State},
+    intent::Intent,
     permit::WritePermit,
     term::{LeadershipState, Term},
 };
@@ -138,6 +139,12 @@ impl Leadership {
             trouble: state.trouble(),
             stage: state.stage(),
         })
+    }
+
+    /// What this process wants of its election.
+    #[cfg(feature = "election")]
+    pub(crate) fn intent(&self) -> Intent {
+        self.inner.state.read(|state| state.intent)
     }
 
     /// How far the election has come.

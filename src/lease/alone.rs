@@ -97,6 +97,7 @@ mod tests {
             renew_time: "2026-01-02T03:04:05.000000Z".into(),
             transitions: 1,
             annotations: BTreeMap::new(),
+            new_metadata: serde_json::Map::new(),
         }
     }
 

@@ -28,6 +28,7 @@ mod alone;
 pub(crate) mod error;
 mod kube_lock;
 mod lock;
+pub(crate) mod marks;
 mod name;
 mod news;
 pub(crate) mod pool;

@@ -208,6 +208,7 @@ impl LeaseRecord {
             renew_time: self.renew_time()?.to_owned(),
             transitions: self.transitions(),
             annotations,
+            new_metadata: Map::new(),
         };
         self.with(&claim).has_spec_of(self).then_some(claim)
     }

@@ -22,6 +22,9 @@ pub struct LeaseUpdate {
     pub transitions: u64,
     /// The annotations to write, by name. None removes an annotation. All other annotations stay as they are.
     pub annotations: BTreeMap<&'static str, Option<String>>,
+    /// More metadata for a Lease that does not exist yet: its labels and its owner. Only [`new_lease`](Self::new_lease) reads
+    /// this field.
+    pub new_metadata: Map<String, Value>,
 }
 
 impl LeaseUpdate {
@@ -34,6 +37,7 @@ impl LeaseUpdate {
             ("namespace".into(), json!(lease.namespace())),
             ("name".into(), json!(lease.name())),
         ]);
+        metadata.extend(self.new_metadata.clone());
         self.annotate(&mut metadata);
         json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec })
     }

@@ -114,6 +114,7 @@ mod tests {
             renew_time,
             transitions: 1,
             annotations,
+            new_metadata: serde_json::Map::new(),
         }
     }
 

@@ -255,6 +255,7 @@ impl<L: Lock, P: AsyncFn(Value), D: AsyncFn()> Trial<'_, L, P, D> {
             renew_time: time,
             transitions: self.claims,
             annotations: BTreeMap::new(),
+            new_metadata: serde_json::Map::new(),
         }
     }
 }

@@ -165,3 +165,13 @@ async fn s2_gate_judges_buffered_write_when_it_leaves_buffer() {
     assert_not_leader(&assert_ready_err!(response.poll()));
     assert_pending!(task::spawn(requests.next_request()).poll());
 }
+
+/// As with the layers of tower-http. What is sent to the service behind the gate does not go through the gate.
+#[test]
+fn gate_hands_out_the_service_behind_it() {
+    let (_, leadership, _) = stage();
+    let mut gate = WriteGateLayer::new(leadership).layer("behind");
+    assert_eq!(*gate.get_ref(), "behind");
+    *gate.get_mut() = "another";
+    assert_eq!(gate.into_inner(), "another");
+}

@@ -1,4 +1,5 @@
 #![doc = include_str!("links.md")]
+#![doc = include_str!("pictures.md")]
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // Without the feature `metrics`, its counter has no page.

@@ -96,9 +96,7 @@ impl Proxy {
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let is_old = request.version() < Version::HTTP_11;
         if request.headers().contains_key(UPGRADE)
-            && (is_old
-                || !RequestInfo::of(&request).is_read()
-                    && has_no_upgrade(&RequestInfo::from_parts(&method, &uri, false)))
+            && (is_old || has_no_upgrade(&RequestInfo::from_parts(&method, &uri, false)))
         {
             request.headers_mut().remove(UPGRADE);
         }
@@ -148,9 +146,9 @@ impl Proxy {
     }
 }
 
-/// Whether the request reads a resource itself, where a kube-apiserver grants no upgrade except to a watch. The gate
-/// takes such a wish for a write if it does not know the resource. A server may ignore it (RFC 9110, 7.8), and so does
-/// the sidecar: then a follower can watch custom resources.
+/// Whether the request reads a resource itself, where a kube-apiserver grants no upgrade except to a watch. A server may ignore
+/// the wish (RFC 9110, 7.8), and so does the sidecar. So a follower can watch custom resources, although the gate takes such a
+/// wish for a write if it does not know the resource. And each watch is one that the sidecar can end at a gain.
 fn has_no_upgrade(plain: &RequestInfo<'_>) -> bool {
     plain.is_read() && !plain.resource().is_empty() && plain.subresource().is_empty()
 }

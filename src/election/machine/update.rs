@@ -11,6 +11,7 @@ use crate::{
     lease::{LONGEST_SANE, LeaseRecord, LeaseUpdate, micro_time},
 };
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Map;
 use std::{collections::BTreeMap, time::Duration};
 
 impl Machine {
@@ -74,6 +75,7 @@ impl Machine {
             renew_time,
             transitions: over.map_or(0, LeaseRecord::transitions),
             annotations,
+            new_metadata: Map::new(),
         }
     }
 

@@ -73,30 +73,36 @@ impl Election {
         shutdown: impl Future<Output = ()>,
         workload: F,
     ) -> Result<Finished<Option<F::Output>>, ErrElectionEnded> {
-        let (grace, candidate) = (self.grace, self.candidate());
-        let too_late = async {
-            shutdown.await;
-            sleep(grace).await;
-            let lease = candidate.lease();
-            tracing::warn!(%lease, ?grace, "the workload did not end within its grace; it is dropped once its writes have ended");
-        };
-        let Finished { output, lease } = self.run_unless(too_late, contained(workload)).await?;
+        let Finished { output, lease } = self.run_unless(shutdown, contained(workload)).await?;
         Ok(Finished::new(output.ok(), lease))
     }
 
-    /// Runs the election while `workload` runs. Stops when the workload ends, or when `too_late` resolves.
+    /// Runs the election while `workload` runs. Stops when the workload ends, or when its grace after `shutdown` is over.
     async fn run_unless<T, O>(
         self,
-        too_late: impl Future<Output = T>,
+        shutdown: impl Future<Output = T>,
         mut workload: Pin<Box<impl Future<Output = thread::Result<O>>>>,
     ) -> Result<Finished<Result<O, T>>, ErrElectionEnded> {
-        let running = self.start();
+        let grace = self.grace;
+        let mut running = self.start();
         let mut output = tokio::select! {
             biased;
             output = &mut workload => Ok(output),
             ended = running.died() => return Err(ended),
-            late = too_late => Err(late),
+            shutdown = shutdown => Err(shutdown),
         };
+        if output.is_err() {
+            running.warn_if_the_stop_is_slow();
+            tokio::select! {
+                biased;
+                ended = &mut workload => output = Ok(ended),
+                ended = running.died() => return Err(ended),
+                () = sleep(grace) => {
+                    let lease = running.candidate().lease();
+                    tracing::warn!(%lease, ?grace, "the workload did not end within its grace; it is dropped once its writes have ended");
+                }
+            }
+        }
         let lease = match &mut output {
             Ok(_) => {
                 drop(workload);

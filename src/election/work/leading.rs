@@ -113,7 +113,7 @@ impl Election {
         W: Future<Output = ()>,
     {
         let (grace, retreat) = (self.grace, self.program.retreat.clone());
-        let running = self.start();
+        let mut running = self.start();
         let leadership = running.leadership().clone();
         let mut terms = leadership.terms();
         let mut pause = Duration::ZERO;
@@ -140,6 +140,7 @@ impl Election {
                     // finish.
                 }
                 End::Shutdown => {
+                    running.warn_if_the_stop_is_slow();
                     wind_down(&running, &term, &mut shift, grace).await;
                     break Some((term, shift));
                 }

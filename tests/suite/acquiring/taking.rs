@@ -4,6 +4,7 @@ use crate::support::{
     FIRST, LEASE, SOON, build, builder, candidate, leading, lease, lease_writes, pass, spec, until, within,
     write,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_leader_gate::{
     LeaseTiming,
     testing::{ApiServer, Fault, WriteRecord},
@@ -145,6 +146,43 @@ async fn s12_foreign_fields_survive_every_update() {
         assert_eq!(after["spec"][field], before["spec"][field], "{field}");
     }
     assert_eq!(after["spec"]["leaseTransitions"], 1);
+}
+
+/// The labels and the owner of the builder are for a Lease that this process creates, and for no other.
+#[tokio::test(start_paused = true)]
+async fn created_lease_has_its_labels_and_its_owner() {
+    let owner = OwnerReference {
+        api_version: "apps/v1".into(),
+        kind: "Deployment".into(),
+        name: "operator".into(),
+        uid: "1-2-3".into(),
+        ..OwnerReference::default()
+    };
+    let builder = || {
+        builder("a").lease_labels([("team", "a")]).lease_labels([("part", "b")]).lease_owner(owner.clone())
+    };
+    let marked = (json!({ "team": "a", "part": "b" }), json!([owner]));
+    let marks = |server: &ApiServer| {
+        let metadata = server.object(LEASE).unwrap()["metadata"].clone();
+        (metadata["labels"].clone(), metadata["ownerReferences"].clone())
+    };
+    let server = ApiServer::new();
+    let a = build(&server, "a", builder()).unwrap().start();
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
+    assert_eq!(marks(&server), marked);
+    server.edit("outsider", LEASE, |lease| lease["metadata"]["labels"]["team"] = "b".into()).unwrap();
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(marks(&server).0["team"], "b", "a renewal leaves the labels alone");
+    server.delete("outsider", LEASE).unwrap();
+    until(FIRST * 2, "the lease is created again", || server.object(LEASE).is_some()).await;
+    assert_eq!(marks(&server), marked);
+
+    let server = ApiServer::new();
+    server.put("outsider", LEASE, lease(&json!({ "holderIdentity": "" }))).unwrap();
+    let before = marks(&server);
+    let a = build(&server, "a", builder()).unwrap().start();
+    within(FIRST, "the candidate leads", a.candidate().elected()).await;
+    assert_eq!(marks(&server), before, "the lease existed already");
 }
 
 #[tokio::test(start_paused = true)]

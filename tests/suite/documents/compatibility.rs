@@ -55,7 +55,9 @@ fn guide_shows_the_tested_operator() {
     let operator =
         ["client", "operator"].map(|file| read(&format!("crates/operator-on-kube-4/src/{file}.rs")));
     let operator = code(&operator.concat());
-    for shown in ["pub fn through_kube_client_5(", "pub fn through_own_kube(", "async fn gated("] {
+    let functions =
+        ["pub fn through_kube_client_5(", "pub fn through_own_kube(", "async fn gated(", "pub async fn run("];
+    for shown in functions {
         let function = operator.split("\n\n").find(|it| it.starts_with(shown)).expect("the operator has it");
         assert!(guide.contains(function.trim()), "the guide does not have:\n{function}");
     }

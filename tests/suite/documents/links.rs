@@ -1,9 +1,14 @@
 //! The links of the documents resolve on GitHub and in rustdoc.
 
 use super::pages::{documents, events, files, guides, read, root};
+use base64::{Engine, prelude::BASE64_STANDARD};
 use http::Uri;
 use pulldown_cmark::{BrokenLink, CowStr, Event, Options, Parser, Tag, TagEnd};
-use std::{collections::HashMap, path::Path};
+use std::{
+    collections::HashMap,
+    env, fs,
+    path::{Path, PathBuf},
+};
 
 /// The anchors that GitHub makes of the headings.
 fn anchors(text: &str) -> Vec<String> {
@@ -82,28 +87,73 @@ fn every_link_resolves() {
     assert!(count > 20, "only {count} links");
 }
 
-/// The registry shows the page of a package without the repository around it.
+/// rustdoc shows the page of a library without the repository around it, so `src/links.md` comes before the page there.
 #[test]
-fn pages_of_packages_link_to_addresses_alone() {
+fn pages_of_libraries_link_to_addresses_in_rustdoc() {
     let mut count = 0;
-    for manifest in files(&root().join("crates"), "toml") {
-        let page = manifest.with_file_name("README.md");
-        if read(&manifest).contains("publish = false") || !page.exists() {
+    for library in files(&root().join("crates"), "rs") {
+        let (Some(page), true) =
+            (library.ancestors().nth(2).map(|it| it.join("README.md")), library.ends_with("src/lib.rs"))
+        else {
+            continue;
+        };
+        if !read(&library).contains("include_str!(\"../README.md\")") {
             continue;
         }
-        for link in links(&read(&page)) {
+        let mut definitions = read(&library.with_file_name("links.md"));
+        if read(&library).contains("include_str!(\"pictures.md\")") {
+            definitions += &read(&library.with_file_name("pictures.md"));
+        }
+        assert!(
+            read(&library).starts_with("#![doc = include_str!(\"links.md\")]\n"),
+            "{}",
+            library.display()
+        );
+        for link in links(&format!("{definitions}\n{}", read(&page))) {
             count += 1;
-            assert!(link.starts_with("https://") || link.starts_with('#'), "{}: {link}", page.display());
+            let is_address = ["https://", "#", PICTURE].iter().any(|start| link.starts_with(start));
+            assert!(is_address, "{}: {link}", page.display());
         }
     }
     assert!(count > 20, "only {count} links");
 }
 
+/// How the address of a picture begins in rustdoc, which has no files beside its pages.
+const PICTURE: &str = "data:image/svg+xml;base64,";
+
+/// The addresses of the pictures stand in files beside the other addresses. With `RENEW=1`, this test writes them anew.
+#[test]
+fn pictures_of_rustdoc_are_those_of_the_files() {
+    let pictures = files(&root().join("docs/pictures"), "svg");
+    let guides: String = guides().iter().map(|guide| read(guide)).collect();
+    let fence = read(&root().join("crates/fence/README.md"));
+    for (addresses, pages) in [("src/guide/pictures.md", guides), ("crates/fence/src/pictures.md", fence)] {
+        let address = |file: &PathBuf| {
+            let label = format!("[picture-{}]", file.file_stem()?.to_str()?);
+            pages
+                .contains(&label)
+                .then(|| format!("{label}: {PICTURE}{}\n", BASE64_STANDARD.encode(read(file))))
+        };
+        let (place, right) =
+            (root().join(addresses), pictures.iter().filter_map(address).collect::<String>());
+        if env::var_os("RENEW").is_some() {
+            fs::write(&place, &right).unwrap();
+        }
+        assert!(!right.is_empty() && read(&place) == right, "{addresses} is old: run this test with RENEW=1");
+    }
+}
+
 /// Checks a link of a guide that leads to `here` on GitHub and to `there` in rustdoc.
 fn fault_in_rustdoc(here: &str, there: &str) -> Option<String> {
     let (file, anchor) = here.split_once('#').map_or((here, None), |(file, anchor)| (file, Some(anchor)));
+    // rustdoc has a page for each item, and `make docs` fails where the item does not exist.
+    let is_item = there.starts_with("crate::") && !there.starts_with("crate::guide::");
     let right = if here.contains("://") || file.is_empty() {
         there == here
+    } else if file.starts_with("../src/") {
+        return Some(format!("{here}: a reader of GitHub looks for a page, and not for code"));
+    } else if file.starts_with("pictures/") {
+        there.starts_with(PICTURE)
     } else if here == "../README.md" {
         there == "https://docs.rs/crate/kube-leader-gate/latest" // which shows it
     } else if let Some(package) = file.strip_prefix("../crates/").and_then(|it| it.strip_suffix("/README.md"))
@@ -117,12 +167,9 @@ fn fault_in_rustdoc(here: &str, there: &str) -> Option<String> {
         [format!("kube-leader-gate-{package}"), package.to_owned()]
             .into_iter()
             .any(|name| there == address(name))
-    } else if let Some(guide) = file.strip_suffix(".md") {
+    } else if let Some(guide) = file.strip_suffix(".md").filter(|guide| !guide.contains('/')) {
         let page = format!("crate::guide::{}", guide.to_lowercase());
-        there == anchor.map_or(page.clone(), |anchor| format!("{page}#{anchor}"))
-    } else if file.starts_with("../src/") {
-        // `make docs` fails where this item does not exist.
-        there.starts_with("crate::")
+        is_item || there == anchor.map_or(page.clone(), |anchor| format!("{page}#{anchor}"))
     } else {
         there.starts_with("https://") && there.ends_with(file.trim_start_matches("../"))
     };
@@ -132,7 +179,8 @@ fn fault_in_rustdoc(here: &str, there: &str) -> Option<String> {
 /// In rustdoc, the definitions of `links.md` stand before a guide's own, and the first one of a label counts.
 #[test]
 fn every_link_of_a_guide_resolves_in_rustdoc() {
-    let definitions = read(&root().join("src/guide/links.md"));
+    let definitions =
+        ["links", "pictures"].map(|it| read(&root().join(format!("src/guide/{it}.md")))).concat();
     let pages = read(&root().join("src/guide/mod.rs"));
     let (mut count, mut faults) = (0, Vec::new());
     for guide in guides() {

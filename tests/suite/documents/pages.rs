@@ -41,7 +41,12 @@ pub fn guides() -> Vec<PathBuf> {
     guides
 }
 
+/// All pages, also those of the packages.
 pub fn documents() -> Vec<PathBuf> {
-    let others = ["docs/ARCHITECTURE.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"];
-    others.iter().map(|it| root().join(it)).chain(guides()).collect()
+    let others = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|page| root().join(page));
+    let folders = ["docs", "examples", "tests", "benches", "crates"];
+    let pages = folders.iter().flat_map(|folder| files(&root().join(folder), "md"));
+    // The files of addresses of rustdoc are no pages.
+    let pages = pages.filter(|page| !page.ends_with("src/links.md") && !page.ends_with("src/pictures.md"));
+    others.into_iter().chain(pages).collect()
 }

@@ -56,3 +56,10 @@ async fn recommended_test_finds_ungated_client() {
     let found = written_as_follower(|config| program(config, |_, ungated| ungated)).await;
     assert_eq!(found.len(), 1, "{found:?}");
 }
+
+/// The examples are checked with the `clippy.toml` that the page recommends.
+#[test]
+fn recommended_clippy_toml_is_that_of_the_examples() {
+    let used = include_str!("../../../crates/examples/clippy.toml");
+    assert!(used.contains("disallowed-methods") && CHECKLIST.contains(&format!("```toml\n{used}```\n")));
+}

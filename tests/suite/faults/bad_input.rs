@@ -132,10 +132,16 @@ fn invalid_configuration_fails_at_build() {
         let error = refused("default", name);
         assert!(error.contains(&format!("invalid lease name: {name:?}, allowed: 1 to 253")), "{error}");
     }
-    let builder = Election::builder("default", "operator").identity(Identity::new("a").unwrap());
+    let builder = || Election::builder("default", "operator").identity(Identity::new("a").unwrap());
+    let label = builder()
+        .lease_labels([("a b", "c")])
+        .build_with(|_| -> Result<BoxLock, Infallible> { unreachable!() });
+    assert!(
+        matches!(label, Err(ErrBuild::Invalid(error)) if error.to_string().contains("label of the lease"))
+    );
     let policy = Policy::strict().allow_status("example.com", "Widget");
     let refused_policy =
-        builder.policy(policy).build_with(|_| -> Result<BoxLock, Infallible> { unreachable!() });
+        builder().policy(policy).build_with(|_| -> Result<BoxLock, Infallible> { unreachable!() });
     assert!(
         matches!(refused_policy, Err(ErrBuild::Invalid(error)) if error.to_string().contains("rule in the policy"))
     );

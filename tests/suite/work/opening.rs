@@ -1,8 +1,8 @@
 //! A gate that waits for what the program names (rule S16).
 
 use crate::support::{
-    self, FIRST, LEASE, SKEW, SOON, begin_write, builder, candidate, free, gated, is_cut_off, leading,
-    lease_writes, pass, releases, steal, until, within, write,
+    self, FIRST, SKEW, SOON, builder, candidate, free, gated, leading, lease_writes, pass, releases, steal,
+    until, within, write,
 };
 use kube_leader_gate::{
     Candidate, Election, ErrNotLeader,
@@ -24,7 +24,7 @@ use tokio::sync::Semaphore;
 
 /// How long a candidate rests after it has given way, at 15/10/2 s.
 const REST: Duration = Duration::from_secs(2);
-const BOUND: Duration = Duration::from_secs(10);
+pub const BOUND: Duration = Duration::from_secs(10);
 
 /// A condition that a test meets, and how often it has begun and ended.
 #[derive(Clone, Default)]
@@ -78,7 +78,7 @@ impl Condition {
 }
 
 /// Counts how often the gate begins to wait. The condition is met at once.
-fn counted(election: Election) -> (Election, Arc<AtomicU32>) {
+pub fn counted(election: Election) -> (Election, Arc<AtomicU32>) {
     let condition = Condition::default();
     condition.met.0.add_permits(100);
     (condition.of(election), condition.begun)
@@ -92,7 +92,7 @@ async fn waiting(server: &ApiServer, identity: &str) -> (Running, Condition) {
     (running, condition)
 }
 
-fn trouble(candidate: &Candidate) -> String {
+pub fn trouble(candidate: &Candidate) -> String {
     candidate.trouble().as_deref().unwrap_or_default().to_owned()
 }
 
@@ -351,83 +351,4 @@ async fn condition_that_blocks_its_thread_has_a_bound_too() {
     let a = a.start();
     until(FIRST, "it waits", || a.candidate().opening().is_some()).await;
     until(Duration::from_secs(4), "the lease is released", || releases(&server, "a").len() == 1).await;
-}
-
-/// The list would lack such a write, and the next term may begin at once.
-#[tokio::test(start_paused = true)]
-async fn s16_wait_begins_when_an_own_write_without_an_answer_can_land_no_more() {
-    let server = ApiServer::new();
-    let election = candidate(&server, "a");
-    let client = gated(&server, &election, "a");
-    let (election, begun) = counted(election);
-    let a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
-    let _stalls = server.inject(Fault::hang_before().user("a").verb("create").resource("tokenreviews"));
-    let written = begin_write(a.candidate(), &client).await;
-    server.delete("outsider", LEASE).unwrap();
-    let lost = within(SOON, "it is cut off", written).await.unwrap();
-    assert!(is_cut_off(&lost), "{lost:?}");
-    pass(SKEW * 9 / 10).await;
-    assert_eq!(begun.load(SeqCst), 1, "the write may still land, and the list would lack it");
-    until(FIRST, "it waits again", || begun.load(SeqCst) == 2).await;
-}
-
-/// The program needs 3 s to end a process that it has begun in the first term. Rule S4 counts the margin from this end.
-#[tokio::test(start_paused = true)]
-async fn s16_wait_begins_after_an_own_write_that_ends_after_its_term() {
-    let server = ApiServer::new();
-    let (election, begun) = counted(candidate(&server, "a"));
-    let a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
-    let permit = a.candidate().admit("helm upgrade").unwrap();
-    server.delete("outsider", LEASE).unwrap();
-    until(SOON, "the term is lost", || !a.candidate().is_leader()).await;
-    pass(3 * FIRST).await;
-    assert!(
-        trouble(a.candidate()).ends_with("or has not ended, may still take effect"),
-        "{}",
-        trouble(a.candidate())
-    );
-    drop(permit);
-    pass(SKEW * 9 / 10).await;
-    assert_eq!(
-        begun.load(SeqCst),
-        1,
-        "the write has just ended and may still land, and the list would lack it"
-    );
-    until(FIRST, "it waits", || begun.load(SeqCst) == 2).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn s16_gate_stays_shut_while_an_own_write_does_not_end() {
-    let server = ApiServer::new();
-    let (election, begun) = counted(candidate(&server, "a"));
-    let a = election.start();
-    within(FIRST, "it leads", a.candidate().elected()).await;
-    let _permit = a.candidate().admit("helm upgrade").unwrap();
-    server.delete("outsider", LEASE).unwrap();
-    until(SOON, "the term is lost", || !a.candidate().is_leader()).await;
-    pass(BOUND / 2 + SKEW).await;
-    assert!(begun.load(SeqCst) == 1 && !a.candidate().can_write());
-    until(BOUND, "it gives the lease up", || trouble(a.candidate()).contains("has given the lease up")).await;
-    let b = candidate(&server, "b").start();
-    within(2 * BOUND, "the other one leads", b.candidate().elected()).await;
-}
-
-/// The same for what an earlier container of this pod has sent.
-#[tokio::test(start_paused = true)]
-async fn s16_wait_begins_when_the_writes_of_an_earlier_container_can_land_no_more() {
-    let server = ApiServer::new();
-    let of_pod = || builder("a").pod_uid("pod-1").apart();
-    let before = support::build(&server, "a", of_pod()).unwrap().start();
-    within(FIRST, "it leads", before.candidate().elected()).await;
-    drop(before);
-    // It has held the lease for long, so the next container takes it at once.
-    let long_ago = "2026-01-01T00:00:00.000000Z";
-    server.edit("outsider", LEASE, |lease| lease["spec"]["acquireTime"] = long_ago.into()).unwrap();
-    let (election, begun) = counted(support::build(&server, "a", of_pod()).unwrap());
-    let _a = election.start();
-    pass(SKEW * 9 / 10).await;
-    assert_eq!(begun.load(SeqCst), 0, "what the container before has sent may still land");
-    until(FIRST, "it waits", || begun.load(SeqCst) == 1).await;
 }

@@ -6,6 +6,7 @@ pub mod heard;
 mod lines;
 mod repeats;
 mod scenes;
+mod slow_stops;
 mod sources;
 mod table;
 

@@ -46,6 +46,7 @@ pub fn play_all() {
     play(true, races_and_silence());
     play(true, async { invalid_rule() });
     play(true, stops_that_fail());
+    play(true, a_slow_stop());
     play(true, no_fresh_client());
     play(true, fresh_client_that_hangs());
     play(true, events());
@@ -181,6 +182,19 @@ async fn stops_that_fail() {
     until(SOON, "a write is under way", || hang.hits() > 0).await;
     a.stop().await;
     cut_off.await.unwrap().unwrap_err();
+}
+
+async fn a_slow_stop() {
+    let server = ApiServer::new();
+    let election = build(&server, "a", builder("a").drain_timeout(MINUTE)).expect("a valid election");
+    let client = gated(&server, &election, "a");
+    let a = election.start();
+    leads(&a).await;
+    let hang = server.inject(Fault::hang_before().resource("tokenreviews"));
+    let writing = tokio::spawn(async move { write(&client).await });
+    until(SOON, "a write is under way", || hang.hits() > 0).await;
+    a.stop().await;
+    writing.await.unwrap().unwrap_err();
 }
 
 async fn no_fresh_client() {
