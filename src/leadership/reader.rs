@@ -142,7 +142,7 @@ impl Leadership {
     }
 
     /// What this process wants of its election.
-    #[cfg(feature = "election")]
+    #[cfg(any(feature = "election", test))]
     pub(crate) fn intent(&self) -> Intent {
         self.inner.state.read(|state| state.intent)
     }

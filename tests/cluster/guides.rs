@@ -111,11 +111,16 @@ fn longest_stop() -> Duration {
     Duration::from_secs(20) + timing.safety_margin() + timing.call_timeout() * 5
 }
 
+/// The pages with a Deployment of an operator.
+const DEPLOYMENTS: [&str; 2] = ["docs/PRODUCTION.md", "docs/GETTING_STARTED.md"];
+
 pub fn deployment_termination_grace_covers_a_stop() {
-    let pod = &object("docs/PRODUCTION.md", "Deployment")["spec"]["template"]["spec"];
-    let pre_stop = seconds(&pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]);
-    let needed = pre_stop + longest_stop();
-    assert!(seconds(&pod["terminationGracePeriodSeconds"]) >= needed, "{needed:?}");
+    for page in DEPLOYMENTS {
+        let pod = &object(page, "Deployment")["spec"]["template"]["spec"];
+        let pre_stop = &pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"];
+        let needed = Duration::from_secs(pre_stop.as_u64().unwrap_or(0)) + longest_stop();
+        assert!(seconds(&pod["terminationGracePeriodSeconds"]) >= needed, "{page}: {needed:?}");
+    }
 }
 
 /// The election answers each probe. One failed lease call, and the next one, are over before a replica counts as
@@ -124,16 +129,22 @@ pub async fn deployment_probes_fit_the_election() {
     let config = Config::new("http://127.0.0.1:1".parse().unwrap());
     let election = Election::builder("my-namespace", "my-controller").build(&config).unwrap();
     let health = Health::new(election.candidate(), Duration::from_secs(20));
-    let pod = &object("docs/PRODUCTION.md", "Deployment")["spec"]["template"]["spec"];
-    for (probe, status) in [("livenessProbe", 200), ("readinessProbe", 503)] {
-        let path = pod["containers"][0][probe]["httpGet"]["path"].as_str().expect("a path");
-        assert_eq!(health.answer(path).status, status, "{probe} of an election that has not begun");
+    for page in DEPLOYMENTS {
+        let pod = &object(page, "Deployment")["spec"]["template"]["spec"];
+        for (probe, status) in [("livenessProbe", 200), ("readinessProbe", 503)] {
+            let path = pod["containers"][0][probe]["httpGet"]["path"].as_str().expect("a path");
+            assert_eq!(
+                health.answer(path).status,
+                status,
+                "{page}: {probe} of an election that has not begun"
+            );
+        }
+        let probe = &pod["containers"][0]["readinessProbe"];
+        // Kubernetes' own defaults are 3 times and 10 s.
+        let failures = u32::try_from(probe["failureThreshold"].as_u64().unwrap_or(3)).unwrap();
+        let patience = Duration::from_secs(probe["periodSeconds"].as_u64().unwrap_or(10)) * (failures - 1);
+        assert!(patience > LeaseTiming::default().call_timeout() * 2, "{page}: {patience:?}");
     }
-    let probe = &pod["containers"][0]["readinessProbe"];
-    let failures = u32::try_from(probe["failureThreshold"].as_u64().expect("a count")).unwrap();
-    let patience = seconds(&probe["periodSeconds"]) * (failures - 1);
-    let timing = LeaseTiming::default();
-    assert!(patience > timing.call_timeout() * 2, "{patience:?}");
 }
 
 pub fn sidecar_termination_grace_covers_a_stop() {

@@ -51,6 +51,27 @@ fn timing_table_matches_the_code() {
 }
 
 #[test]
+fn getting_started_quotes_the_refusals_of_times() {
+    let page = read(&root().join("docs/GETTING_STARTED.md"));
+    let (_, table) = page.split_once("| given | message").expect("the table");
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let mut refused = 0;
+    for row in rows {
+        let code: Vec<_> = row.split('`').skip(1).step_by(2).collect();
+        let error = code[0].parse::<kube_leader_gate::LeaseTiming>().unwrap_err().to_string();
+        let message = error.strip_prefix("invalid lease timing: ").expect("how each begins");
+        // Two rows have the list of another row.
+        let shown = code.get(1).filter(|it| message.starts_with(**it));
+        assert!(
+            shown.is_some_and(|it| *it == message || it.ends_with("allowed:")) || row.contains("the same"),
+            "{row}: {error}"
+        );
+        refused += 1;
+    }
+    assert!(refused >= 7, "only {refused} rows");
+}
+
+#[test]
 fn readme_shows_the_smallest_program_word_for_word() {
     let shown = read(&root().join("README.md"));
     let program = read(&root().join("examples/minimal.rs"));
