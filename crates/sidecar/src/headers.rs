@@ -1,4 +1,4 @@
-//! Which headers pass: the tables in the package's `README.md`. Headers of one connection (RFC 9110, 7.6.1) do not pass,
+//! Which headers pass: the tables in the package's `HTTP.md`. Headers of one connection (RFC 9110, 7.6.1) do not pass,
 //! and neither do the caller's credentials.
 
 use http::{
