@@ -117,31 +117,11 @@ impl ElectionBuilder {
     }
 
     /// Gives the Lease this owner, if this process creates it. Default: none, so the Lease stays when the program is
-    /// uninstalled. When a user deletes the owner, Kubernetes deletes the Lease too. A tool that prunes objects, for example Argo
-    /// CD, leaves objects with an owner alone.
+    /// uninstalled. When a user deletes the owner, Kubernetes deletes the Lease too.
     ///
-    /// The owner has to be in the namespace of the Lease, or in no namespace. The Deployment of the program fits:
-    ///
-    /// ```no_run
-    /// use k8s_openapi::api::apps::v1::Deployment;
-    /// use kube::{Api, Client, Config, Resource};
-    /// use kube_leader_gate::Election;
-    ///
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// let config = Config::infer().await?;
-    /// let deployments: Api<Deployment> = Api::default_namespaced(Client::try_from(config.clone())?);
-    /// let deployment = deployments.get("my-controller").await?; // the Role has to permit this
-    /// let mut builder = Election::builder(&config.default_namespace, "my-controller");
-    /// if let Some(owner) = deployment.owner_ref(&()) {
-    ///     builder = builder.lease_owner(owner);
-    /// }
-    /// let election = builder.build(&config)?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// Do not name an object that is deleted and created again while the pods of the program live on. Kubernetes would delete
-    /// each Lease that these pods create, until they are restarted: no second replica writes, but no replica leads for long
+    /// The owner has to be in the namespace of the Lease, or in no namespace. The Deployment of the program fits; [the
+    /// guide](crate::guide::production#labels-and-an-owner-for-the-lease) has the code. Do not name an object that is deleted
+    /// and created again while the pods of the program live on: Kubernetes would delete each Lease that these pods create
     /// ([rule S8](crate::guide::guarantees#s8-a-deleted-lease-closes-the-gate)).
     pub fn lease_owner(mut self, owner: OwnerReference) -> Self {
         self.marks.owner = Some(owner);

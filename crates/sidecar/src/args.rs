@@ -65,6 +65,10 @@ pub struct Args {
     #[arg(long, env = "LEADER_GATE_IDENTITY", value_name = "ID")]
     pub identity: Option<Identity>,
 
+    /// A label of the Lease, if this process creates the Lease; several as with --allow
+    #[arg(long, env = "LEADER_GATE_LEASE_LABEL", value_name = "NAME=VALUE", value_delimiter = ',', value_parser = label)]
+    pub lease_label: Vec<(String, String)>,
+
     /// The election's times: default (137/107/26), fast (15/10/2), or LEASE/RENEW/RETRY in seconds; a fourth number
     /// limits a call
     #[arg(long, env = "LEADER_GATE_TIMING", value_name = "TIMING", default_value = "default")]
@@ -145,6 +149,12 @@ impl Args {
     pub fn policy(&self) -> Policy {
         self.allow.iter().fold(Policy::strict(), |policy, allowed| policy.allow(*allowed))
     }
+}
+
+/// The election checks the name and the value when it is built.
+fn label(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("allowed: a name and a value, as app=my-app")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn unset_if_empty(arg: Arg) -> Arg {

@@ -64,6 +64,7 @@ impl Sidecar {
         let mut builder = Election::builder(args.lease.namespace(), args.lease.name())
             .timing(args.timing)
             .policy(policy.clone());
+        builder = builder.lease_labels(args.lease_label.iter().cloned());
         if let Some(identity) = &args.identity {
             builder = builder.identity(identity.clone());
         }

@@ -8,12 +8,13 @@ use crate::{
 use std::{fs, process::Command};
 use tempfile::TempDir;
 
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
     "lease",
     "listen",
     "status",
     "metrics",
     "identity",
+    "lease-label",
     "timing",
     "kubeconfig",
     "allow",
@@ -64,6 +65,7 @@ async fn start(upstream: &Upstream, options: &[&str]) -> Sidecar {
         ("LEADER_GATE_STATUS", "127.0.0.1:0"),
         ("LEADER_GATE_METRICS", "127.0.0.1:0"),
         ("LEADER_GATE_IDENTITY", "a"),
+        ("LEADER_GATE_LEASE_LABEL", "app=my-app,tier=a"),
         ("LEADER_GATE_TIMING", "fast"),
         ("LEADER_GATE_ALLOW", "exec,dry-run"),
         ("LEADER_GATE_LEAD_IF", ""),
@@ -92,6 +94,37 @@ async fn variables_set_what_options_set() {
     }
 }
 
+/// The table of the page has each option, variable and default of the manual.
+#[test]
+fn page_has_each_option_of_the_manual() {
+    let page = include_str!("../../README.md");
+    let (_, options) = page.split_once("\n## Options\n").expect("the table");
+    let manual = output("--help");
+    for name in SETTINGS.iter().chain(&["log"]) {
+        let (_, about) = manual.split_once(&format!("\n      --{name} <")).expect("an option");
+        let (value, about) = about.split_once('>').expect("an end");
+        let variable = about.split("[env: ").nth(1).and_then(|it| it.split('=').next()).expect("a variable");
+        let row = format!("| `--{name} {value}` | `{variable}` | ");
+        let row =
+            options.lines().find(|line| line.starts_with(&row)).unwrap_or_else(|| panic!("no row {row}"));
+        let own = about.split("\n\n      --").next().expect("its text");
+        if let Some(default) = own.split("[default: ").nth(1).and_then(|it| it.split(']').next())
+            && !default.contains(' ')
+        {
+            assert!(row.contains(&format!("| `{default}` |")), "{row}: {default}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn created_lease_has_its_labels() {
+    let upstream = Upstream::start().await;
+    let sidecar = Sidecar::start(&upstream, "a", &["--lease-label", "app=my-app,tier=a"]).await;
+    sidecar.leads().await;
+    let lease = upstream.server.object("/apis/coordination.k8s.io/v1/namespaces/default/leases/app").unwrap();
+    assert_eq!(lease["metadata"]["labels"], serde_json::json!({ "app": "my-app", "tier": "a" }));
+}
+
 #[tokio::test]
 async fn option_counts_before_its_variable() {
     let upstream = Upstream::start().await;
@@ -105,6 +138,7 @@ async fn wrong_variable_is_a_usage_error() {
         ("LEADER_GATE_LEASE", "app", "--lease"),
         ("LEADER_GATE_LEASE", "", "--lease"),
         ("LEADER_GATE_ALLOW", "exec,everything", "everything"),
+        ("LEADER_GATE_LEASE_LABEL", "app", "--lease-label"),
         ("RUST_LOG", "info,=,", "--log"),
     ] {
         let mut command = Command::new(binary());
