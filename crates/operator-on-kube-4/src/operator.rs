@@ -3,12 +3,9 @@
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
-    Api, Client, Error, ResourceExt,
+    Api, Error, ResourceExt,
     api::{Patch, PatchParams},
-    runtime::{
-        controller::{Action, Controller},
-        watcher,
-    },
+    runtime::controller::{Action, Controller},
 };
 use kube_leader_gate::{Candidate, ErrLeadershipLost, ErrNotLeader};
 use serde_json::json;
@@ -21,12 +18,12 @@ pub const MARK: &str = "marked";
 
 /// Runs the controller until `shutdown`. Each gain of leadership brings every object back.
 pub async fn run(
-    client: Client,
+    controller: Controller<ConfigMap>,
+    maps: Api<ConfigMap>,
     candidate: Candidate,
     shutdown: impl Future<Output = ()> + Send + Sync + 'static,
 ) {
-    let maps: Api<ConfigMap> = Api::default_namespaced(client);
-    Controller::new(maps.clone(), watcher::Config::default())
+    controller
         .reconcile_all_on(candidate.gains())
         .graceful_shutdown_on(shutdown)
         .run(gated, |_, _, _| Action::requeue(Duration::from_secs(5)), Arc::new(maps))

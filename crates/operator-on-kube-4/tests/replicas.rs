@@ -7,13 +7,14 @@ use kube::{
     Api, Client, Config, Error,
     api::{ListParams, PostParams},
     client::Body,
+    runtime::{Controller, reflector, watcher},
 };
 use kube_leader_gate::{
     Election, ErrLeadershipLost, ErrNotLeader, Identity, LeaseTiming,
     election::{ElectionBuilder, Running},
     testing::{ApiServer, Endpoint, ManualClock},
 };
-use marker::{client, operator};
+use marker::{caught_up::open_when_caught_up, client, operator};
 use std::{
     pin::pin,
     sync::{
@@ -190,8 +191,9 @@ async fn gain_brings_back_what_a_follower_skipped() {
 
     let (b, client) = replica(&endpoint, "b", through_kube_client_5);
     let refused = Arc::<AtomicUsize>::default();
-    let controller =
-        operator::run(counted(client, refused.clone()), b.candidate().clone(), std::future::pending());
+    let maps = Api::default_namespaced(counted(client, refused.clone()));
+    let controller = Controller::new(maps.clone(), watcher::Config::default());
+    let controller = operator::run(controller, maps, b.candidate().clone(), std::future::pending());
     let controller = tokio::spawn(controller);
     until(PATIENCE, "the gate refuses the follower's write", || refused.load(Ordering::Relaxed) == 1).await;
     let is_marked = || server.objects(MAPS)[0]["metadata"]["labels"][operator::MARK] == "true";
@@ -201,6 +203,36 @@ async fn gain_brings_back_what_a_follower_skipped() {
     until(PATIENCE, "the new leader marks it", is_marked).await;
     assert_eq!(refused.load(Ordering::Relaxed), 1, "a follower tries once");
     controller.abort();
+}
+
+/// The gate waits for the write of the former leader, and for the end of what it has deleted.
+#[tokio::test]
+async fn s16_gate_opens_when_the_cache_shows_the_last_writes() {
+    let server = ApiServer::new();
+    let endpoint = server.serve().await.unwrap();
+    let put = |name| server.put("former", &format!("{MAPS}/{name}"), serde_json::json!({})).unwrap();
+    let election = builder("a").open_timeout(PATIENCE * 2).build(&endpoint.config("a")).unwrap();
+    let maps: Api<ConfigMap> = Api::default_namespaced(through_kube_client_5(&election, &endpoint, "a"));
+    put("deleted");
+    let deleted = maps.get("deleted").await.unwrap();
+    server.delete("former", &format!("{MAPS}/deleted")).unwrap();
+    put("written");
+    let written = maps.get("written").await.unwrap();
+
+    let (store, mut writer) = reflector::store();
+    writer.apply_watcher_event(&watcher::Event::Apply(deleted.clone()));
+    let waits = open_when_caught_up(election, maps.clone(), ListParams::default(), store.clone());
+    let running = waits.start();
+    let lists = || server.reads("a", "list", "configmaps");
+    // Its second list shows that it has compared the cache with the first one.
+    until(PATIENCE, "the condition compares", || lists() > 1).await;
+    assert!(!running.candidate().is_leader(), "the cache lacks an object");
+    writer.apply_watcher_event(&watcher::Event::Apply(written));
+    let before = lists();
+    until(PATIENCE, "the condition compares again", || lists() > before + 1).await;
+    assert!(!running.candidate().is_leader(), "the cache still has an object that is gone");
+    writer.apply_watcher_event(&watcher::Event::Delete(deleted));
+    leads(&running).await;
 }
 
 /// As `exec`, `attach` and `portforward` begin: the connection belongs to the two ends from then on.

@@ -52,11 +52,18 @@ fn code(text: &str) -> String {
 #[test]
 fn guide_shows_the_tested_operator() {
     let guide = code(&read("docs/COMPATIBILITY.md"));
-    let operator =
-        ["client", "operator"].map(|file| read(&format!("crates/operator-on-kube-4/src/{file}.rs")));
+    let operator = ["caught_up", "client", "operator"]
+        .map(|file| read(&format!("crates/operator-on-kube-4/src/{file}.rs")));
     let operator = code(&operator.concat());
-    let functions =
-        ["pub fn through_kube_client_5(", "pub fn through_own_kube(", "async fn gated(", "pub async fn run("];
+    let functions = [
+        "pub fn through_kube_client_5(",
+        "pub fn through_own_kube(",
+        "pub fn open_when_caught_up(",
+        "pub async fn caught_up(",
+        "fn shows(",
+        "async fn gated(",
+        "pub async fn run(",
+    ];
     for shown in functions {
         let function = operator.split("\n\n").find(|it| it.starts_with(shown)).expect("the operator has it");
         assert!(guide.contains(function.trim()), "the guide does not have:\n{function}");

@@ -24,12 +24,16 @@ fn passes(filter: &str) -> [bool; 3] {
 
 #[test]
 fn filter_for_kube_includes_this_crate() {
-    assert_eq!(passes("kube=debug"), [true, true, true]);
+    let filter = "info,kube=debug";
+    assert_eq!(passes(filter), [true, true, true]);
+    assert_eq!(passes_for_production(filter), [true, true, true]);
 }
 
 #[test]
 fn filter_for_kubes_crates_leaves_this_crate_out() {
-    assert_eq!(passes("kube_client=debug,kube_runtime=debug"), [true, true, false]);
+    let filter = "info,kube_client=debug,kube_runtime=debug";
+    assert_eq!(passes(filter), [true, true, false]);
+    assert_eq!(passes_for_production(filter), [true, true, false]);
 }
 
 /// Whether a filter passes errors of the user's own program and of kube, and the log lines of rejected writes.
