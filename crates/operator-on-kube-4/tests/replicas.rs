@@ -220,13 +220,13 @@ async fn s16_gate_opens_when_the_cache_shows_the_last_writes() {
     let written = maps.get("written").await.unwrap();
 
     let (store, mut writer) = reflector::store();
-    writer.apply_watcher_event(&watcher::Event::Apply(deleted.clone()));
     let waits = open_when_caught_up(election, maps.clone(), ListParams::default(), store.clone());
     let running = waits.start();
     let lists = || server.reads("a", "list", "configmaps");
     // Its second list shows that it has compared the cache with the first one.
     until(PATIENCE, "the condition compares", || lists() > 1).await;
     assert!(!running.candidate().is_leader(), "the cache lacks an object");
+    writer.apply_watcher_event(&watcher::Event::Apply(deleted.clone()));
     writer.apply_watcher_event(&watcher::Event::Apply(written));
     let before = lists();
     until(PATIENCE, "the condition compares again", || lists() > before + 1).await;
