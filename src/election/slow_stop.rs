@@ -1,7 +1,7 @@
 //! What the log says of a stop that takes long.
 
 use super::candidate::Candidate;
-use crate::leadership::{Intent, Leadership};
+use crate::leadership::Intent;
 use std::time::Duration;
 
 /// When the log says what a stop still waits for. By default, Kubernetes kills a process 30 s after it has asked it to end.
@@ -11,40 +11,38 @@ const LONG: Duration = Duration::from_secs(20);
 pub(super) async fn watch(candidate: Candidate, longest: Duration) {
     let leadership = candidate.leadership();
     leadership.sleep_until(leadership.now().saturating_add(LONG)).await;
-    let Some(what) = awaited(leadership, candidate.timing().safety_margin()) else { return };
+    let Some(what) = awaited(&candidate) else { return };
     let needed = whole_seconds(longest);
     tracing::warn!(
         needed,
         "this stop takes long: after {LONG:?} it waits for {what}; if Kubernetes kills the process before the stop is over, the \
-         lease stays held until its end: give the pod a terminationGracePeriodSeconds of at least {needed}, and more if the pod \
+         process does not release the lease: give the pod a terminationGracePeriodSeconds of at least {needed}, and more if the pod \
          has a preStop hook"
     );
 }
 
 /// Rounds up.
 fn whole_seconds(time: Duration) -> u64 {
-    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+    time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0))
 }
 
-/// What a stop waits for before it can release the lease. None if this process has no lease to release.
-fn awaited(leadership: &Leadership, margin: Duration) -> Option<String> {
-    match leadership.intent() {
-        Intent::Contend | Intent::Keep if leadership.can_write() => Some("the workload to end".to_owned()),
-        Intent::Contend | Intent::Keep if leadership.is_leader() => {
-            let writes = leadership.writes_under_way();
+/// What a stop waits for before it can release the lease. None if the lease does not name this process.
+fn awaited(candidate: &Candidate) -> Option<String> {
+    let leadership = candidate.leadership();
+    if candidate.holder().as_deref() != Some(candidate.identity().as_str()) {
+        return None;
+    }
+    let left = leadership.settles_at(candidate.timing().safety_margin()).saturating_since(leadership.now());
+    match (leadership.intent(), leadership.writes_under_way()) {
+        (Intent::Contend | Intent::Keep, writes) if writes > 0 && !leadership.can_write() => {
             Some(format!("admitted writes to finish ({writes} under way)"))
         }
-        Intent::Leave => {
-            let left = leadership.settles_at(margin).saturating_since(leadership.now());
-            Some(if left.is_zero() {
-                "the API server to confirm the release".to_owned()
-            } else {
-                format!(
-                    "a write that ended without an answer, and may still take effect for {}s",
-                    whole_seconds(left)
-                )
-            })
-        }
+        (Intent::Contend | Intent::Keep, _) => Some("the workload to end".to_owned()),
+        (Intent::Leave, _) if left.is_zero() => Some("the API server to confirm the release".to_owned()),
+        (Intent::Leave, _) => Some(format!(
+            "a write that ended without an answer, and may still take effect for {}s",
+            whole_seconds(left)
+        )),
         _ => None,
     }
 }

@@ -38,9 +38,12 @@ impl Marks {
         }
         let Some(owner) = &self.owner else { return Ok(()) };
         let parts = [&owner.api_version, &owner.kind, &owner.name, &owner.uid];
-        if parts.iter().any(|part| part.is_empty()) {
-            let allowed = "a reference with an API version, a kind, a name and a uid, as `owner_ref` of kube's `Resource` makes it \
-                           of an object that the API server has answered";
+        let (_, version) = owner.api_version.split_once('/').unwrap_or(("", &owner.api_version));
+        let is_event = owner.api_version == "v1" && owner.kind == "Event";
+        if parts.iter().any(|part| part.is_empty()) || version.is_empty() || version.contains('/') || is_event
+        {
+            let allowed = "a reference with an API version, a kind (not an Event), a name and a uid, as `owner_ref` of kube's \
+                           `Resource` makes it of an object that the API server has answered";
             return Err(ErrInvalid::new("invalid owner of the lease:", parts, allowed));
         }
         Ok(())
@@ -88,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn owner_without_a_uid_is_refused() {
+    fn owners_that_the_api_server_refuses_are_refused() {
         let of = |uid: &str| OwnerReference {
             api_version: "apps/v1".into(),
             kind: "Deployment".into(),
@@ -98,6 +101,12 @@ mod tests {
         };
         let marks = |owner| Marks { owner: Some(owner), ..Marks::default() };
         assert!(marks(of("u")).validate().is_ok());
+        for (api_version, kind) in
+            [("apps/", "Deployment"), ("apps/v1/x", "Deployment"), ("/", "Deployment"), ("v1", "Event")]
+        {
+            let owner = OwnerReference { api_version: api_version.into(), kind: kind.into(), ..of("u") };
+            assert!(marks(owner).validate().is_err(), "{api_version} {kind}");
+        }
         let error = marks(of("")).validate().unwrap_err().to_string();
         assert!(
             error.starts_with("invalid owner of the lease: ") && error.contains("my-controller"),

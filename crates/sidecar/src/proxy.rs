@@ -95,10 +95,17 @@ impl Proxy {
         }
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let is_old = request.version() < Version::HTTP_11;
-        if request.headers().contains_key(UPGRADE)
-            && (is_old || has_no_upgrade(&RequestInfo::from_parts(&method, &uri, false)))
-        {
-            request.headers_mut().remove(UPGRADE);
+        if request.headers().contains_key(UPGRADE) {
+            let plain = RequestInfo::from_parts(&method, &uri, false);
+            if has_no_upgrade(&plain)
+                && plain.verb() == Verb::Watch
+                && headers::upgrade(request.headers()).is_some()
+            {
+                return reply::no_tunnel();
+            }
+            if is_old || has_no_upgrade(&plain) {
+                request.headers_mut().remove(UPGRADE);
+            }
         }
         let upgrades = headers::to_upstream(&method, request.headers_mut(), self.servers.impersonate());
         if has_body && request.body().size_hint().exact().is_none() {
@@ -146,8 +153,8 @@ impl Proxy {
     }
 }
 
-/// Whether the request reads a resource itself, where a kube-apiserver grants no upgrade except to a watch. A server may ignore
-/// the wish (RFC 9110, 7.8), and so does the sidecar. So a follower can watch custom resources, although the gate takes such a
+/// Whether the request reads a resource itself, where a kube-apiserver grants no upgrade except to a watch. A server need not
+/// grant it (RFC 9110, 7.8), and the sidecar does not. So a follower can watch custom resources, although the gate takes such a
 /// wish for a write if it does not know the resource. And each watch is one that the sidecar can end at a gain.
 fn has_no_upgrade(plain: &RequestInfo<'_>) -> bool {
     plain.is_read() && !plain.resource().is_empty() && plain.subresource().is_empty()

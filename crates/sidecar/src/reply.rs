@@ -58,6 +58,15 @@ pub(crate) fn bad_request(message: &str) -> Response<Answer> {
     status(StatusCode::BAD_REQUEST, "BadRequest", message, None)
 }
 
+/// A watch asks for a WebSocket, which the sidecar does not grant. fabric8's client, whose watches do so, then begins the watch
+/// again without one. With most of its HTTP libraries, it first waits for the end of this answer. So this must not be the
+/// answer to a watch, which does not end.
+pub(crate) fn no_tunnel() -> Response<Answer> {
+    let mut response = Response::new(Either::Right(Full::default()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
 /// The API server did not answer. A read may be sent again.
 pub(crate) fn no_answer(is_read: bool, is_sent: bool, message: &str) -> Response<Answer> {
     let (code, reason) = match (is_read, is_sent) {

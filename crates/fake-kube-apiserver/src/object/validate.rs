@@ -104,8 +104,17 @@ fn owned(references: &Value) -> Vec<Cause> {
     let mut controller: Option<String> = None;
     for reference in references.as_array().into_iter().flatten() {
         let said = |member: &str| reference[member].as_str().unwrap_or_default().to_owned();
+        let api_version = said("apiVersion");
+        let (_, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        if version.is_empty() || version.contains('/') {
+            let field = "metadata.ownerReferences.apiVersion";
+            causes.push(Cause::invalid(field, &api_version.as_str().into(), "version must not be empty"));
+        }
+        if (&*api_version, &*said("kind")) == ("v1", "Event") {
+            let why = "/v1, Kind=Event is disallowed from being an owner";
+            causes.push(Cause::invalid("metadata.ownerReferences", reference, why));
+        }
         for (field, member, why) in [
-            ("metadata.ownerReferences.apiVersion", "apiVersion", "version must not be empty"),
             ("metadata.ownerReferences.kind", "kind", "must not be empty"),
             ("metadata.ownerReferences.name", "name", "must not be empty"),
             ("metadata.ownerReferences.uid", "uid", "must not be empty"),

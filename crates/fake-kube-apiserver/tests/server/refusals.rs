@@ -173,3 +173,17 @@ async fn test_can_store_invalid_objects() {
     assert!(log.iter().all(|it| it.user == "thief"));
     assert_eq!(log[1].lease.as_ref().map(|it| it.holder_identity.as_str()), Some("thief"));
 }
+
+/// What kube-apiserver 1.36.3 says of these owners.
+#[tokio::test]
+async fn owners_without_a_version_and_events_as_owners_are_refused() {
+    let server = ApiServer::new();
+    for (api_version, kind) in
+        [("apps/", "Deployment"), ("apps/v1/x", "Deployment"), ("/", "Deployment"), ("v1", "Event")]
+    {
+        let mut owned = map("x", "1");
+        owned["metadata"]["ownerReferences"] =
+            json!([{ "apiVersion": api_version, "kind": kind, "name": "d", "uid": "u" }]);
+        assert_eq!(ask(&server, "POST", MAPS, owned).await.code, 422, "{api_version} {kind}");
+    }
+}

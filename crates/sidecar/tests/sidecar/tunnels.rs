@@ -136,19 +136,17 @@ async fn http_1_0_opens_no_tunnel() {
     assert!(upstream.heads().is_empty(), "{:?}", upstream.heads());
 }
 
-/// A server may ignore the wish, and fabric8's client then watches without it. Where the upgrade is what the request is
-/// for, it stays a write.
+/// A server need not grant the wish. Where the upgrade is what the request is for, it stays a write.
 #[tokio::test]
-async fn follower_watches_without_upgrade() {
+async fn follower_reads_without_upgrade() {
     let upstream = Upstream::start().await;
     let sidecar = Sidecar::following(&upstream, "a", &[]).await;
     let wish = "connection: Upgrade\r\nupgrade: websocket\r\n";
     let head = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{wish}\r\n");
     let widgets = "/apis/example.com/v1/namespaces/default/widgets";
     for (path, code) in [
-        (format!("{widgets}?watch=1"), "200"),
         (format!("{widgets}/x"), "404"),
-        (format!("{MAPS}?watch=1"), "200"),
+        (MAPS.to_owned(), "200"),
         (format!("{widgets}/x/console"), "424"),
         (EXEC.to_owned(), "424"),
         (EXEC.replace("exec", "attach"), "424"),
@@ -161,6 +159,30 @@ async fn follower_watches_without_upgrade() {
         let mut raw = Raw::send(sidecar.addr, &head(&path)).await;
         let answer = raw.read_until("\r\n\r\n").await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{path}: {answer}");
+    }
+}
+
+/// fabric8's client asks for each watch as a WebSocket, and begins it again without one when an answer other than 101 has
+/// ended. A wish for HTTP/2, as the JDK's client has it, is no reason to keep the watch back.
+#[tokio::test]
+async fn watch_as_websocket_gets_an_answer_that_ends() {
+    let upstream = Upstream::start().await;
+    let leader = Sidecar::leading(&upstream, "a").await;
+    let follower = Sidecar::following(&upstream, "b", &[]).await;
+    for (sidecar, protocol, framing) in [
+        (&leader, "websocket", "content-length: 0\r\n"),
+        (&follower, "WebSocket", "content-length: 0\r\n"),
+        (&leader, "h2c", "transfer-encoding: chunked\r\n"),
+        (&follower, "h2c", "transfer-encoding: chunked\r\n"),
+    ] {
+        for path in [MAPS, "/apis/example.com/v1/namespaces/default/widgets"] {
+            let head = format!(
+                "GET {path}?watch=1 HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: {protocol}\r\n\r\n"
+            );
+            let answer = Raw::send(sidecar.addr, &head).await.read_until("\r\n\r\n").await.to_lowercase();
+            assert!(answer.starts_with("http/1.1 200 ok\r\n"), "{protocol} {path}: {answer}");
+            assert!(answer.contains(framing), "{protocol} {path}: {answer}");
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! After 20 s, the log of a stop says what the stop still waits for, and which grace the pod needs.
 
 use super::heard::Heard;
-use crate::support::{begin_write, build, builder, gated, leading, pass, within, write};
+use crate::support::{begin_write, build, builder, gated, leading, pass, until, within, write};
 use kube_client::Client;
 use kube_leader_gate::{
     Election, LeaseTiming,
@@ -9,6 +9,7 @@ use kube_leader_gate::{
     testing::{ApiServer, Fault},
 };
 use std::{
+    convert::Infallible,
     future::{Future, pending},
     time::Duration,
 };
@@ -17,6 +18,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 fn slow(server: &ApiServer) -> (Election, Client) {
     let builder = builder("a").timing(LeaseTiming::default()).grace(MINUTE).drain_timeout(MINUTE / 2);
+    let builder = builder.open_timeout(MINUTE * 5);
     let election = build(server, "a", builder).unwrap();
     let client = gated(server, &election, "a");
     (election, client)
@@ -93,6 +95,48 @@ async fn slow_stop_says_what_it_waits_for() {
     let run = election.run_until(async { drop(leader.elected().await) }, workload);
     let line = warned(&heard, Box::pin(run)).await;
     assert!(line.contains("waits for the API server to confirm the release;"), "{line}");
+
+    // The gate of this holder has not opened yet.
+    let server = ApiServer::new();
+    let (election, _) = slow(&server);
+    let election = election.open_when(|_| pending::<Result<(), Infallible>>());
+    let holder = election.candidate();
+    let opens = async { until(MINUTE, "it holds the lease", || holder.opening().is_some()).await };
+    let line = warned(&heard, Box::pin(election.run_until(opens, pending::<()>()))).await;
+    assert!(line.contains("waits for the workload to end;"), "{line}");
+
+    // The term gives way during the stop, and its work goes on.
+    let server = ApiServer::new();
+    let (election, _) = slow(&server);
+    let leader = election.candidate();
+    let shutdown = async {
+        leader.elected().await;
+        pass(Duration::from_secs(1)).await; // the work has begun
+    };
+    let gives_way = async {
+        leader.elected().await;
+        pass(Duration::from_secs(3)).await;
+        leader.give_way();
+    };
+    let stop = async { tokio::join!(election.run_while_leading(shutdown, |_, _| pending()), gives_way) };
+    let line = warned(&heard, Box::pin(stop)).await;
+    assert!(line.contains("waits for the workload to end;"), "{line}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_stop_with_a_grace_without_a_bound_is_logged() {
+    let heard = Heard::listen();
+    let election = build(&ApiServer::new(), "a", builder("a").grace(Duration::MAX)).unwrap();
+    let leader = election.candidate();
+    let workload = async {
+        leader.elected().await;
+        pass(MINUTE).await;
+    };
+    let run = election.run_until(async { drop(leader.elected().await) }, workload);
+    let _ = within(MINUTE * 3, "the stop is over", run).await.unwrap();
+    let events = heard.events();
+    let line = events.iter().find(|event| event.message.starts_with("this stop takes long")).expect("a line");
+    assert_eq!(line.values["needed"], u64::MAX.to_string());
 }
 
 /// It has no lease to release, so Kubernetes may kill it at any time.
