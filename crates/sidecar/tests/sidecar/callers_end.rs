@@ -28,8 +28,8 @@ struct Kind {
     path: String,
     /// A wish for a WebSocket with this subprotocol.
     protocol: Option<&'static str>,
-    /// The gate refuses the request, so the server does not see it.
-    is_refused: bool,
+    /// The sidecar answers the request itself, so the server does not see it.
+    is_kept_back: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,11 +50,11 @@ fn kinds() -> Vec<Kind> {
     let mut kinds = Vec::new();
     for protocol in [None, Some(ECHO), Some(UNKNOWN)] {
         let ask =
-            |method, path: &str, is_refused| Kind { method, path: path.to_owned(), protocol, is_refused };
-        kinds.extend([ask("GET", MAPS, false), ask("GET", &watch, false)]);
+            |method, path: &str, is_kept_back| Kind { method, path: path.to_owned(), protocol, is_kept_back };
+        kinds.extend([ask("GET", MAPS, false), ask("GET", &watch, protocol.is_some())]);
         kinds.push(ask("DELETE", &format!("{MAPS}/x"), true));
     }
-    kinds.push(Kind { method: "GET", path: EXEC.to_owned(), protocol: Some(ECHO), is_refused: false });
+    kinds.push(Kind { method: "GET", path: EXEC.to_owned(), protocol: Some(ECHO), is_kept_back: false });
     kinds
 }
 
@@ -93,7 +93,7 @@ async fn play(kind: &Kind, when: When, how: End, upstream: &Upstream, sidecar: &
     let mut raw = Raw::send(sidecar.addr, &head(kind.method, &kind.path, kind.protocol)).await;
     if when == When::AfterHead {
         raw.read_until("\r\n\r\n").await;
-    } else if !kind.is_refused {
+    } else if !kind.is_kept_back {
         until(&format!("the server has it: {case}"), || upstream.waiting() > 0).await;
     }
     // The answer comes once the caller has ended its side.
