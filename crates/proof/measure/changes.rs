@@ -3,7 +3,7 @@
 //! The sample does not depend on the order or the number of the changes: the name of a change, without its line, gives it a
 //! rank, and those with the lowest ranks are played. So the same mutants are played after a change of other code.
 
-use crate::switched::Source;
+use crate::source::Source;
 use serde::Deserialize;
 use std::{
     collections::{BTreeMap, BTreeSet},

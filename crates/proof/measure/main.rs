@@ -20,6 +20,7 @@ mod base;
 mod changes;
 mod play;
 mod programs;
+mod source;
 mod switched;
 mod table;
 mod tree;
@@ -47,7 +48,7 @@ fn setting(name: &str, default: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{changes, switched::Source};
+    use super::{changes, source::Source};
     use std::path::Path;
 
     /// Each defect replaces a text that stands once in its file, in the body of a function that can have a switch.

@@ -3,7 +3,8 @@
 use crate::{
     changes::{self, Change},
     setting,
-    switched::{Source, Switched, switched},
+    source::Source,
+    switched::{Switched, switched},
 };
 use serde_json::Value;
 use std::{
