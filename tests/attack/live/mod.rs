@@ -57,7 +57,7 @@ pub async fn followers_change_only_what_policies_permit() {
             }
         });
         for (follower, tally) in followers.iter().zip(join_all(attacks).await) {
-            tally.check(follower, requests);
+            tally.check(follower);
             tallies.push(tally);
         }
     }
