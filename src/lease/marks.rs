@@ -107,6 +107,10 @@ mod tests {
             let owner = OwnerReference { api_version: api_version.into(), kind: kind.into(), ..of("u") };
             assert!(marks(owner).validate().is_err(), "{api_version} {kind}");
         }
+        for (api_version, kind) in [("v1", "Pod"), ("events.k8s.io/v1", "Event")] {
+            let owner = OwnerReference { api_version: api_version.into(), kind: kind.into(), ..of("u") };
+            assert!(marks(owner).validate().is_ok(), "{api_version} {kind}");
+        }
         let error = marks(of("")).validate().unwrap_err().to_string();
         assert!(
             error.starts_with("invalid owner of the lease: ") && error.contains("my-controller"),

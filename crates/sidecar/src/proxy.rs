@@ -97,13 +97,15 @@ impl Proxy {
         let is_old = request.version() < Version::HTTP_11;
         if request.headers().contains_key(UPGRADE) {
             let plain = RequestInfo::from_parts(&method, &uri, false);
-            if has_no_upgrade(&plain)
+            let has_none = has_no_upgrade(&plain);
+            if has_none
+                && !is_old
                 && plain.verb() == Verb::Watch
                 && headers::upgrade(request.headers()).is_some()
             {
                 return reply::no_tunnel();
             }
-            if is_old || has_no_upgrade(&plain) {
+            if has_none || is_old {
                 request.headers_mut().remove(UPGRADE);
             }
         }

@@ -134,6 +134,10 @@ async fn http_1_0_opens_no_tunnel() {
         assert!(answer.starts_with("HTTP/1.0 4"), "{answer}");
     }
     assert!(upstream.heads().is_empty(), "{:?}", upstream.heads());
+    let wish = "connection: Upgrade\r\nupgrade: websocket\r\n";
+    let head = format!("GET {MAPS}?watch=1 HTTP/1.0\r\nhost: localhost\r\n{wish}\r\n");
+    let answer = Raw::send(sidecar.addr, &head).await.read_until("\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.0 200") && !answer.contains("content-length"), "{answer}");
 }
 
 /// A server need not grant the wish. Where the upgrade is what the request is for, it stays a write.
