@@ -47,7 +47,7 @@ pub struct Running {
     /// Whether a stop has begun.
     stops: bool,
     /// The log messages of a stop belong to this span too.
-    span: Span,
+    pub(super) span: Span,
 }
 
 /// Ends the term when this value is dropped. Without this, if a caller dropped the future of [`Running::step_down`],

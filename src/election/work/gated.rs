@@ -98,8 +98,9 @@ impl Election {
                 ended = &mut workload => output = Ok(ended),
                 ended = running.died() => return Err(ended),
                 () = sleep(grace) => {
-                    let lease = running.candidate().lease();
-                    tracing::warn!(%lease, ?grace, "the workload did not end within its grace; it is dropped once its writes have ended");
+                    running.span.in_scope(|| {
+                        tracing::warn!(?grace, "the workload did not end within its grace; it is dropped once its writes have ended");
+                    });
                 }
             }
         }
