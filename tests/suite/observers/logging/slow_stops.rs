@@ -4,7 +4,7 @@ use super::heard::Heard;
 use crate::support::{begin_write, build, builder, gated, leading, pass, until, within, write};
 use kube_client::Client;
 use kube_leader_gate::{
-    Election, LeaseTiming,
+    Candidate, Election, LeaseTiming,
     election::Running,
     testing::{ApiServer, Fault},
 };
@@ -28,6 +28,12 @@ async fn started((election, client): (Election, Client)) -> (Running, Client) {
     let running = election.start();
     within(MINUTE, "the candidate leads", running.candidate().elected()).await;
     (running, client)
+}
+
+/// Waits until the work of this leader has begun.
+async fn has_begun(leader: &Candidate) {
+    leader.elected().await;
+    pass(Duration::from_secs(1)).await;
 }
 
 /// What a stop logs after 20 s, and nothing before.
@@ -63,11 +69,8 @@ async fn slow_stop_says_what_it_waits_for() {
     let server = ApiServer::new();
     let (election, _) = slow(&server);
     let leader = election.candidate();
-    let shutdown = async {
-        leader.elected().await;
-        pass(Duration::from_secs(1)).await; // the work has begun
-    };
-    let line = warned(&heard, Box::pin(election.run_while_leading(shutdown, |_, _| pending()))).await;
+    let line =
+        warned(&heard, Box::pin(election.run_while_leading(has_begun(&leader), |_, _| pending()))).await;
     assert!(line.contains("waits for the workload to end;"), "{line}");
 
     let server = ApiServer::new();
@@ -109,16 +112,13 @@ async fn slow_stop_says_what_it_waits_for() {
     let server = ApiServer::new();
     let (election, _) = slow(&server);
     let leader = election.candidate();
-    let shutdown = async {
-        leader.elected().await;
-        pass(Duration::from_secs(1)).await; // the work has begun
-    };
     let gives_way = async {
         leader.elected().await;
         pass(Duration::from_secs(3)).await;
         leader.give_way();
     };
-    let stop = async { tokio::join!(election.run_while_leading(shutdown, |_, _| pending()), gives_way) };
+    let stop =
+        async { tokio::join!(election.run_while_leading(has_begun(&leader), |_, _| pending()), gives_way) };
     let line = warned(&heard, Box::pin(stop)).await;
     assert!(line.contains("waits for the workload to end;"), "{line}");
 }
